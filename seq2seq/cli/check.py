@@ -1,0 +1,111 @@
+"""`seq2seq check`: read everything that a training would read, and say what it would cost; train nothing."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import Config
+    from seq2seq.training.prepare import Prepared
+
+SUMMARY = "Reads a config and its corpora, trains nothing: counts, parameters, expected memory."
+EXAMPLES = """
+seq2seq check configs/multi30k_en_de.yaml
+seq2seq check my.yaml --set model.hidden_size=1024
+"""
+
+_MIB = 2**20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of this verb."""
+    parser.add_argument("config", metavar="CONFIG", help="a YAML file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting, such as training.epochs=1"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Checks, and prints a table."""
+    from pathlib import Path
+
+    from seq2seq.config.loading import load_config
+
+    config = load_config(Path(args.config), args.set)
+    from seq2seq.model.device import choose_device
+    from seq2seq.training.prepare import prepare
+
+    device = choose_device(config.training.device)
+    prepared = prepare(config)
+    for message in prepared.messages:
+        print(message)
+    rows = [*_corpus_rows(config, prepared), *_model_rows(config, prepared), ("device", str(device))]
+    for name, value in rows:
+        print(f"  {name:<18} {value}")
+    print(f"{args.config} is sound. Train with: seq2seq train {args.config}")
+    return 0
+
+
+def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
+    from seq2seq.corpus.batches import BatchSampler
+
+    train, settings = prepared.train, config.training
+    sampler = BatchSampler(
+        train.source.lengths,
+        train.target.lengths,
+        batch_tokens=settings.batch_tokens,
+        seed=config.seed,
+        batch_sentences=settings.batch_sentences,
+    )
+    batches = sampler.epoch(0)
+    updates = -(-len(batches) // settings.accumulate)
+    rows = [
+        ("training pairs", f"{len(train):,}"),
+        ("validation pairs", f"{len(prepared.validation.sources):,}"),
+    ]
+    if prepared.test is not None:
+        rows.append(("test pairs", f"{len(prepared.test):,}"))
+    lengths = f"{train.source.lengths.mean():.1f} source, {train.target.lengths.mean():.1f} target"
+    rows += [
+        ("mean pieces", lengths),
+        ("updates an epoch", f"{updates:,}, {updates * settings.epochs:,} in all"),
+        ("real tokens", f"{sampler.real_share(batches):.1%} of batch positions"),
+    ]
+    return rows
+
+
+def _model_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
+    import torch
+
+    from seq2seq.model.translation_model import TranslationModel
+
+    tokenizer = prepared.tokenizer
+    with torch.device("meta"):  # shapes without memory
+        model = TranslationModel(config.model, tokenizer.source_size, tokenizer.target_size)
+    parameters = model.parameter_count()
+    vocabulary = f"{tokenizer.source_size:,}" if tokenizer.shared else f"{tokenizer.source_size:,} source, {tokenizer.target_size:,} target"
+    return [
+        ("vocabulary", f"{vocabulary} pieces"),
+        ("parameters", f"{parameters:,}"),
+        ("expected memory", _expected_memory(config, prepared, parameters)),
+    ]
+
+
+def _expected_memory(config: Config, prepared: Prepared, parameters: int) -> str:
+    """Weights, gradients and Adam's two moments in fp32; activations of the largest batch; the encoded corpus.
+
+    The activations are estimated: a GRU layer keeps about eight numbers per position and unit for its gradient, and
+    embedding, readout and attention about eight more of their own widths. PyTorch itself takes some 300 MiB on top.
+    """
+    model = config.model
+    state = 16 * parameters
+    layers = model.encoder.layers + model.decoder.layers
+    positions = config.training.batch_tokens
+    activations = 4 * positions * (8 * layers * model.hidden_size + 8 * (model.embedding_size + model.hidden_size))
+    corpus = sum(side.ids.nbytes + side.offsets.nbytes for side in (prepared.train.source, prepared.train.target))
+    total = state + activations + corpus
+    return (
+        f"about {total / _MIB:,.0f} MiB beside PyTorch itself: {state / _MIB:,.0f} weights and optimizer, "
+        f"{activations / _MIB:,.0f} activations, {corpus / _MIB:,.0f} corpus"
+    )

@@ -1,0 +1,128 @@
+"""What a person sees of a training: a bar at a terminal, plain lines anywhere else, and a table at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from seq2seq.training.log import clock, line_of, scores_in_words
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import Config
+    from seq2seq.model.translation_model import TranslationModel
+    from seq2seq.runs import RunFolder
+    from seq2seq.training.prepare import Prepared
+    from seq2seq.training.progress import Progress, Summary
+    from seq2seq.training.trainer import Trainer
+
+_REASONS = {
+    "epochs": "all epochs done",
+    "max_steps": "training.max_steps reached",
+    "max_minutes": "training.max_minutes reached",
+    "patience": "no better validation for training.patience validations",
+    "stopped": "stopped on request",
+}
+
+
+class Display:
+    """The listener of a training. At a terminal reports move a tqdm bar; everything also goes to train.log."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self._bar: Any = None
+        self._waiting: list[str] = []  # lines for train.log from before the folder was made
+        self._terminal = sys.stderr.isatty()
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    # -- what the trainer calls ---------------------------------------------------------------------------------------
+
+    def started(self, progress: Progress, total_updates: int) -> None:
+        if self._terminal:
+            self._bar = tqdm(
+                total=total_updates, initial=progress.step, unit=" updates", dynamic_ncols=True, file=sys.stderr, smoothing=0.05
+            )
+
+    def updated(self, progress: Progress, tokens: int) -> None:
+        if self._bar is not None:
+            self._bar.update()
+
+    def reported(self, event: Mapping[str, Any]) -> None:
+        line = line_of(event)
+        if event["event"] == "train" and self._bar is not None:
+            loss = event["loss"]
+            self._bar.set_postfix_str(
+                f"loss {'-' if loss is None else f'{loss:.3f}'}, {event['target_tokens_per_second']:,.0f} tokens/s"
+            )
+            self._log(line)
+        else:
+            self._say(line)
+
+    def said(self, message: str) -> None:
+        self._say(message)
+
+    # -- what the verb calls ------------------------------------------------------------------------------------------
+
+    def describe(self, config: Config, prepared: Prepared, model: TranslationModel, trainer: Trainer) -> None:
+        """Corpus, vocabulary, model and machine, each in a line."""
+        train = prepared.train
+        share = trainer.sampler.real_share(trainer.sampler.epoch(0))
+        vocabulary = f"{prepared.tokenizer.source_size:,} pieces"
+        if not prepared.tokenizer.shared:
+            vocabulary += f" (source), {prepared.tokenizer.target_size:,} (target)"
+        precision = "bf16" if "bfloat16" in str(trainer.setup.precision) else "fp32"
+        self._say(
+            f"corpus      {len(train):,} pairs for training, {len(prepared.validation.sources):,} for validation; "
+            f"{share:.1%} of batch positions are real tokens"
+        )
+        self._say(f"vocabulary  {vocabulary}, {config.tokenizer.model_type}")
+        self._say(
+            f"model       {model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
+            f"{config.model.attention.kind} attention"
+        )
+        self._say(f"training    {trainer.schedule.total_updates:,} updates on {trainer.setup.device} in {precision}; run {self.folder.path}")
+
+    def summary(self, summary: Summary, folder: RunFolder) -> None:
+        """The table at the end."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        rows = [
+            ("ended", _REASONS[summary.reason]),
+            ("updates", f"{summary.step:,} in {summary.epochs:,} complete epochs"),
+            ("time", f"{clock(summary.elapsed_seconds)}, {summary.target_tokens:,} target tokens"),
+        ]
+        if summary.peak_memory_mb is not None:
+            rows.append(("memory", f"{summary.peak_memory_mb:,.0f} MiB at the most"))
+        if summary.skipped:
+            rows.append(("skipped", f"{summary.skipped:,} updates whose gradient was not finite"))
+        if summary.best_scores is not None:
+            rows.append(("best", f"step {summary.best_step:,}: {scores_in_words(summary.best_scores)} (validation, greedy)"))
+        rows.append(("run", str(folder.path)))
+        for name, value in rows:
+            self._say(f"  {name:<9} {value}")
+
+    # -- one door for all lines ---------------------------------------------------------------------------------------
+
+    def _say(self, line: str) -> None:
+        if self._bar is not None:
+            tqdm.write(line, file=sys.stdout)
+        else:
+            print(line, flush=True)
+        self._log(line)
+
+    def _log(self, line: str) -> None:
+        self._waiting.append(f"{datetime.now().isoformat(' ', 'seconds')}  {line}")
+        if self.folder.holds_run():
+            for waiting in self._waiting:
+                self.folder.append_log(waiting)
+            self._waiting.clear()

@@ -1,0 +1,69 @@
+"""`seq2seq evaluate`: translate a test set and score it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from seq2seq.cli.translate import _positive
+
+SUMMARY = "Translates a test set and scores it: BLEU and chrF with their signatures."
+EXAMPLES = """
+seq2seq evaluate runs/en-de
+seq2seq evaluate runs/en-de --source test.en --reference test.de --json
+seq2seq evaluate runs/en-zh --beam 1 --output translations.zh
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of this verb."""
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or RUN/best or RUN/last")
+    parser.add_argument("--source", metavar="FILE", help="sentences to translate (default: data.test of the run)")
+    parser.add_argument(
+        "--reference", action="append", default=[], metavar="FILE", help="their translations; again for further references"
+    )
+    parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
+    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
+    parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
+    parser.add_argument("--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)")
+    parser.add_argument("--output", metavar="FILE", help="also write the translations to this file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, with unrounded scores")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reads the test set, translates, scores, prints."""
+    from seq2seq.errors import ScoringError
+    from seq2seq.evaluation.scores import check_tokenizer, missing_tokenizer, score
+    from seq2seq.evaluation.test_set import configured_test_set, test_set_from_files
+    from seq2seq.files import write_file
+    from seq2seq.model.device import keep_freed_memory
+    from seq2seq.runs import RunFolder
+    from seq2seq.translation.translator import Translator, run_config, run_of
+
+    if (args.source is None) != (not args.reference):
+        raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
+    if args.tokenize is not None:
+        check_tokenizer(args.tokenize)
+    folder, _ = run_of(Path(args.run_folder))
+    config = run_config(RunFolder.open(folder))
+    test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
+    keep_freed_memory()
+    translator = Translator.load(Path(args.run_folder), device=args.device)
+    found = translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size)
+    texts = [translation.text for translation in found]
+    if args.output is not None:
+        write_file(Path(args.output), "".join(text + "\n" for text in texts))
+    language = translator.target_language
+    names = ["the translations", *test.names[1:]]
+    scores = score(texts, test.references, target_language=language, tokenize=args.tokenize, names=names)
+    note = missing_tokenizer(language) if args.tokenize is None else None
+    if note is not None:
+        print(f"seq2seq: {note}", file=sys.stderr)
+    beam = args.beam or translator.decoding.beam_size
+    if args.json:
+        print(json.dumps({"lines": len(texts), "beam_size": beam, **scores.as_dict()}, ensure_ascii=False))
+    else:
+        print(f"{len(texts):,} sentences, beam {beam}", *scores.lines(), sep="\n")
+    return 0

@@ -1,0 +1,239 @@
+"""The frame round every verb: which verbs there are, streams in UTF-8, and how a command ends.
+
+A verb is a module of this room with `SUMMARY`, `EXAMPLES`, `add_arguments(parser)` and `run(args) -> status`. Only the
+verb that was asked for is imported, and it keeps torch and its like inside `run`, so help and mistakes answer at once.
+
+Status 0: done. 2: refused, with one or two sentences on standard error. 130, 143 and 141: ended by SIGINT, by SIGTERM,
+or because the reader of standard output left (128 plus the signal's number, as a shell counts). 1: a bug of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import errno
+import importlib
+import io
+import os
+import re
+import signal
+import sys
+import textwrap
+import traceback
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import NoReturn, Protocol, cast
+
+from seq2seq import __version__
+from seq2seq.errors import Seq2SeqError
+
+VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
+
+REFUSED, BUG, INTERRUPTED, READER_LEFT, TERMINATED = 2, 1, 130, 141, 143
+# What a full disk or a dying one answers; such an error has no file name when it comes from a write.
+_CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
+
+class Verb(Protocol):
+    """What a verb's module offers."""
+
+    SUMMARY: str  # one line for the list of verbs
+    EXAMPLES: str  # commands to copy, one a line
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the verb's own arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Does it; the status of the command."""
+
+
+class UsageError(Seq2SeqError):
+    """The command line itself is wrong: an unknown verb or option, or a missing argument."""
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived. Not an Exception, so that nothing on the way takes it for a failure of its own."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, but a mistake is one sentence in place of a page of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message[:1].upper()}{message[1:].rstrip('.')}. See: {self.prog} --help")
+
+
+def entry() -> NoReturn:
+    """The installed command, `python -m seq2seq` and the scripts: `main` in a process of its own."""
+    _start_again_in_utf8()
+    sys.exit(main())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line, such as ["score", "out.de", "--reference", "ref.de"], and gives back its status."""
+    _write_utf8()
+    try:
+        with _terminable():
+            status = _dispatch(sys.argv[1:] if argv is None else list(argv))
+            if sys.stdout is not None:
+                # Now, not at exit: what cannot be written must still change the status.
+                sys.stdout.flush()
+            return status
+    except Seq2SeqError as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except Terminated:
+        _say("terminated")
+        return TERMINATED
+    except BrokenPipeError:
+        _drop_stdout()
+        return READER_LEFT
+    except OSError as error:
+        return _refuse_or_report_os_error(error)
+    except MemoryError:
+        return _refuse("Memory is used up; a smaller batch, model or corpus needs less.")
+    except Exception:
+        return _report_bug()
+
+
+def _dispatch(argv: list[str]) -> int:
+    verb_name = next((argument for argument in argv if not argument.startswith("-")), None)
+    choices = ", ".join(VERBS)
+    if not argv:
+        raise UsageError(f"Say what to do, one of {choices}. See: seq2seq --help")
+    if verb_name is not None and verb_name not in VERBS:
+        raise UsageError(f"There is no verb {verb_name!r}{_nearest(verb_name, VERBS)}. The verbs are {choices}.")
+    verbs = {name: load_verb(name) for name in VERBS if verb_name in (None, name)}
+    parser, verb_parsers = _build_parser(verbs)
+    try:
+        args, unknown = parser.parse_known_args(argv)
+    except SystemExit as done:  # --help and --version have printed
+        return int(done.code or 0)
+    if unknown:
+        known = re.findall(r"--[a-z][a-z-]*", verb_parsers[args.verb].format_help())
+        verb_parsers[args.verb].error(f"{unknown[0]!r} is not an argument here{_nearest(unknown[0], known)}")
+    return verbs[args.verb].run(args)
+
+
+def load_verb(name: str) -> Verb:
+    """The module of a verb."""
+    return cast(Verb, importlib.import_module(f"seq2seq.cli.{name}"))
+
+
+def _build_parser(verbs: dict[str, Verb]) -> tuple[_Parser, dict[str, _Parser]]:
+    parser = _Parser(
+        prog="seq2seq",
+        usage="seq2seq VERB ...",
+        description="Trains and runs translation models: GRU encoder, GRU decoder, attention between them.",
+        # A list of our own, since argparse's breaks the line after its longest verb.
+        epilog="verbs:\n"
+        + "".join(f"  {name:<10} {verb.SUMMARY}\n" for name, verb in verbs.items())
+        + "\nseq2seq VERB --help shows the arguments of a verb, with examples.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"seq2seq {__version__}")
+    doors = parser.add_subparsers(dest="verb", metavar="VERB", required=True, prog="seq2seq", help=argparse.SUPPRESS)
+    verb_parsers = {}
+    for name, verb in verbs.items():
+        verb_parsers[name] = doors.add_parser(
+            name,
+            description=verb.SUMMARY,
+            epilog="examples:\n" + textwrap.indent(textwrap.dedent(verb.EXAMPLES).strip(), "  "),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            # A script that says --ref today must not change its meaning when --reference-tags comes.
+            allow_abbrev=False,
+        )
+        verb.add_arguments(verb_parsers[name])
+    return parser, verb_parsers
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def _start_again_in_utf8() -> None:
+    """Starts Python again in UTF-8 mode where the locale's encoding would garble arguments and file names.
+
+    Under LC_ALL=C with PYTHONUTF8=0 an argument such as `--run läufe` arrives as bytes in disguise, and a path in a
+    YAML file cannot be opened at all. The process keeps its number, so signals still find it.
+    """
+    asked = "utf8" in sys._xoptions  # by a person, or by us a moment ago: never start in a circle
+    if os.name == "posix" and sys.executable and not asked and sys.getfilesystemencoding().lower() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
+def _write_utf8() -> None:
+    """Makes the three streams UTF-8 with LF line ends, whatever locale, platform and PYTHONIOENCODING say."""
+    handlers = {"stdin": "surrogateescape", "stdout": "surrogateescape", "stderr": "backslashreplace"}
+    for name, errors in handlers.items():
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):  # None without a console; another class under a test's capture
+            with contextlib.suppress(io.UnsupportedOperation):  # standard input that somebody has begun to read
+                stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Lets SIGTERM unwind the stack like Ctrl-C does, so that files are closed and the status is ours."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread: signals are someone else's business
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # standard error may be gone too
+        print(f"seq2seq: {text}", file=sys.stderr, flush=True)
+
+
+def _refuse(message: str) -> int:
+    _say(message)
+    return REFUSED
+
+
+def _refuse_or_report_os_error(error: OSError) -> int:
+    cause = error.strerror or str(error)
+    if error.filename is not None:
+        where = " -> ".join(os.fsdecode(name) for name in (error.filename, error.filename2) if name is not None)
+        return _refuse(f"{where}: {cause}.")
+    if error.errno in _CANNOT_WRITE:
+        return _refuse(f"{'Standard output' if _drop_stdout() else 'The output'} cannot be written: {cause}.")
+    return _report_bug()
+
+
+def _drop_stdout() -> bool:
+    """Sends what is left for a broken standard output to nowhere; True if there was something left.
+
+    Otherwise Python tries once more at exit and complains about an error that has been dealt with.
+    """
+    if sys.stdout is None:
+        return False
+    try:
+        sys.stdout.flush()
+        return False
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+
+
+def _report_bug() -> int:
+    traceback.print_exc()
+    _say(
+        "This is a bug in seq2seq and no mistake of yours; please send the lines above and the command to its "
+        f"maintainers (version {__version__}, Python {sys.version.split()[0]}, {sys.platform})."
+    )
+    return BUG

@@ -1,0 +1,164 @@
+"""`seq2seq train`: settings become a run folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import Config
+    from seq2seq.runs import Checkpoint, RunFolder
+
+SUMMARY = "Trains a translation model; without CONFIG, on the bundled English-Chinese corpus."
+EXAMPLES = """
+seq2seq train
+seq2seq train configs/multi30k_en_de.yaml --run runs/en-de
+seq2seq train my.yaml --set training.epochs=10 --set model.attention.kind=additive
+seq2seq train --run runs/en-de --resume
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of this verb."""
+    parser.add_argument("config", nargs="?", metavar="CONFIG", help="a YAML file (default: the bundled corpus and its config)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting, such as training.epochs=1"
+    )
+    parser.add_argument("--run", metavar="DIR", help="folder of the run (default: `run` in the config)")
+    begin = parser.add_mutually_exclusive_group()
+    begin.add_argument("--resume", action="store_true", help="go on with the run in DIR where it stopped")
+    begin.add_argument("--overwrite", action="store_true", help="replace the run in DIR")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prepares, trains, evaluates on the test set if there is one, and says what to do next."""
+    config, run_path = _settings(args)
+    from seq2seq.runs import RunFolder
+
+    if args.resume:
+        folder = RunFolder.open(run_path)
+        folder.lock()
+    else:
+        folder = RunFolder.vacant(run_path, overwrite=args.overwrite)
+    try:
+        return _train(config, folder, resume=args.resume)
+    finally:
+        folder.release()
+
+
+def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
+    from seq2seq.bundled import bundled_config
+    from seq2seq.config.loading import load_config
+    from seq2seq.errors import ConfigError, RunError
+
+    path = Path(args.config) if args.config is not None else None
+    if path is None and args.resume:
+        if args.run is None:
+            raise ConfigError("Nothing says which run to resume; give its folder with --run, or its config.")
+        path = Path(args.run) / "config.yaml"
+        if not path.is_file():
+            raise RunError(f"There is no run in {Path(args.run).absolute()}: it has no config.yaml. Check --run.")
+    config = load_config(path if path is not None else bundled_config(), args.set)
+    run = args.run if args.run is not None else config.run
+    if run is None:
+        raise ConfigError(f"Nothing says where the run goes; give --run DIR, or `run:` in {path}.")
+    return config.model_copy(update={"run": run}), Path(run)
+
+
+def _train(config: Config, folder: RunFolder, *, resume: bool) -> int:
+    import torch
+
+    from seq2seq.cli.display import Display
+    from seq2seq.cli.signals import StopRequest
+    from seq2seq.config.loading import dump_config
+    from seq2seq.corpus.tokenizer import Tokenizer
+    from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory
+    from seq2seq.model.translation_model import build_model
+    from seq2seq.training.prepare import prepare
+    from seq2seq.training.resuming import check_corpus, check_settings
+    from seq2seq.training.trainer import Setup, Trainer
+    from seq2seq.training.validation import Validator
+    from seq2seq.translation.translator import Translator, model_from, run_config, vocabulary_facts
+
+    keep_freed_memory()
+    device = choose_device(config.training.device)
+    precision = choose_precision(config.training.precision, device)
+    if config.training.threads is not None:
+        torch.set_num_threads(config.training.threads)
+    checkpoint: Checkpoint | None = None
+    tokenizer = None
+    if resume:
+        check_settings(run_config(folder), config)
+        # A run that ended before its first checkpoint goes on from nothing.
+        checkpoint = folder.load("last", with_training=True) if folder.has("last") else None
+        tokenizer = Tokenizer.load(folder.path) if checkpoint is not None else None
+    with Display(folder) as display:
+        prepared = prepare(config, tokenizer, stage=display.said)
+        for message in prepared.messages:
+            display.said(message)
+        facts: dict[str, Any] = {
+            "vocabulary": vocabulary_facts(prepared.tokenizer),
+            "model": config.model.model_dump(),
+            "corpus": prepared.fingerprint(),
+        }
+        settings = _with_heading(dump_config(config))
+        if checkpoint is None:
+            sizes = prepared.tokenizer.source_size, prepared.tokenizer.target_size
+            model = build_model(config.model, *sizes, seed=config.seed)
+            folder.create(settings, prepared.tokenizer.files())
+        else:
+            check_corpus(checkpoint, facts["corpus"], folder.path)
+            model = model_from(checkpoint.weights, checkpoint.facts, config, prepared.tokenizer, folder.path / "last")
+            folder.write("config.yaml", settings)
+        model = model.to(device)
+        setup = Setup(config.seed, device, precision, facts)
+        translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device, precision)
+        validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens)
+        with StopRequest() as stop:
+            trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, display, stop.asked)
+            if checkpoint is not None:
+                trainer.resume(checkpoint)
+            display.describe(config, prepared, model, trainer)
+            summary = trainer.train()
+        display.summary(summary, folder)
+    if summary.reason == "stopped":
+        print(f"stopped at step {summary.step}; go on with: seq2seq train --run {folder.path} --resume", flush=True)
+        stop.end_as_asked()
+    _show_result(folder, prepared.test)
+    return 0
+
+
+def _with_heading(config: str) -> str:
+    from seq2seq import __version__
+
+    return f"# All settings of this run, as seq2seq {__version__} understood them.\n{config}"
+
+
+def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None) -> None:
+    """Score the best checkpoint on the test set, show some of its translations, and say how to make more."""
+    import json
+
+    from seq2seq.evaluation.scores import score
+    from seq2seq.translation.translator import Translator
+
+    if not folder.has("best"):
+        print("No validation has chosen a best checkpoint; translating uses the last one.")
+    if test is not None:
+        translator = Translator.load(folder.path)
+        sources, targets = [source for source, _ in test], [target for _, target in test]
+        texts = [translation.text for translation in translator.translate(sources)]
+        scores = score(texts, [targets], target_language=translator.target_language)
+        folder.write("test.json", json.dumps({"lines": len(texts), **scores.as_dict()}, ensure_ascii=False) + "\n")
+        print(f"\nTest set, {len(texts):,} sentences, beam {translator.decoding.beam_size}:")
+        print(*(f"  {line}" for line in scores.lines()), sep="\n")
+        print("\nSome of its translations:")
+        step = max(1, len(sources) // 3)
+        for index in range(0, min(len(sources), 3 * step), step):
+            print(f"  source       {sources[index]}")
+            print(f"  translation  {texts[index]}")
+            print(f"  reference    {targets[index]}\n")
+    elif not sys.stdout.isatty():
+        print()
+    print(f"Translate your own sentences:  seq2seq translate {folder.path}", flush=True)

@@ -1,0 +1,171 @@
+"""`seq2seq translate`: text in, one line of text out per line in; at a terminal a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from seq2seq.translation.translator import Translation, Translator
+
+SUMMARY = "Translates a file, standard input, or what is typed at the prompt."
+EXAMPLES = """
+seq2seq translate runs/en-de test.en --output test.out.de
+echo 'A man sleeps on a couch.' | seq2seq translate runs/en-de
+seq2seq translate runs/en-de                                   (a prompt; leave it with Ctrl-D)
+seq2seq translate runs/en-de test.en --beam 8 --n-best 3
+"""
+
+# So many batches are collected before lines are sorted by length and translated.
+_BATCHES_AHEAD = 32
+# A pipe that pauses longer than this, in seconds, gets its answers at once.
+_PATIENCE = 0.1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of this verb."""
+    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run (its best checkpoint), or RUN/best or RUN/last")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="text to translate, also .gz or .xz (default: standard input)")
+    parser.add_argument("--output", metavar="FILE", help="where the translations go (default: standard output)")
+    parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
+    parser.add_argument(
+        "--n-best", type=_positive, default=1, metavar="N", help="the N best of each line, as `line ||| translation ||| score`"
+    )
+    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
+    parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 0 < number <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,000,000")
+    return number
+
+
+def run(args: argparse.Namespace) -> int:
+    """Translates everything that comes in."""
+    from seq2seq.corpus.lines import read_lines
+
+    total = None
+    if args.file is not None:
+        # A bad line near the end must not cost the work before it, so the whole file is read once before.
+        total = sum(1 for _ in read_lines(args.file, advice="Convert the text to UTF-8."))
+    from seq2seq.model.device import keep_freed_memory
+    from seq2seq.translation.translator import Translator
+
+    keep_freed_memory()
+    translator = Translator.load(Path(args.run_folder), device=args.device)
+    if args.file is None and args.output is None and sys.stdin.isatty():
+        return _prompt(translator, args)
+    source: str | BinaryIO = sys.stdin.buffer if args.file is None else args.file
+    name = "standard input" if args.file is None else args.file
+    lines = (line or "" for line in read_lines(source, name=name, advice="Convert the text to UTF-8."))
+    if args.output is None:
+        _translate_all(translator, lines, sys.stdout, args, total)
+        return 0
+    from seq2seq.files import whole_file
+
+    with whole_file(Path(args.output)) as output:
+        _translate_all(translator, lines, output, args, total)
+    return 0
+
+
+def _translate_all(
+    translator: Translator, lines: Iterable[str], output: IO[str], args: argparse.Namespace, total: int | None
+) -> None:
+    from tqdm import tqdm
+
+    most = _BATCHES_AHEAD * (args.batch_size or translator.decoding.batch_size)
+    split: list[int] = []
+    number = 0
+    hidden = not sys.stderr.isatty() or (output is sys.stdout and sys.stdout.isatty())
+    with tqdm(total=total, unit=" lines", disable=hidden, dynamic_ncols=True, file=sys.stderr) as bar:
+        for chunk in _as_they_come(lines, most):
+            for translation in _translate(translator, chunk, args):
+                number += 1
+                if translation.parts > 1:
+                    split.append(number)
+                for line in _written(translation, number, args.n_best):
+                    output.write(line + "\n")
+                bar.update()
+            output.flush()
+    if split:
+        shown = ", ".join(map(str, split[:5])) + (", ..." if len(split) > 5 else "")
+        print(
+            f"seq2seq: {len(split)} lines of more than {translator.longest_source} pieces were translated in parts (line {shown})",
+            file=sys.stderr,
+        )
+
+
+def _translate(translator: Translator, lines: list[str], args: argparse.Namespace) -> Iterator[Translation]:
+    return translator.translate(lines, beam_size=args.beam, n_best=args.n_best, batch_size=args.batch_size)
+
+
+def _written(translation: Translation, number: int, n_best: int) -> list[str]:
+    """The lines of output for one line of input, counted from 1."""
+    if n_best == 1:
+        return [translation.text]
+    candidates = [(candidate.text, candidate.score) for candidate in translation.candidates] or [("", 0.0)]
+    return [f"{number} ||| {text} ||| {score:.4f}" for text, score in candidates]
+
+
+def _as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Chunks of at most `most` lines: as many as have come when the input pauses, so that a pipe is answered soon."""
+    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=2 * most)
+
+    def read() -> None:
+        end: BaseException | None = None
+        try:
+            for line in lines:
+                waiting.put(line)
+        except BaseException as error:  # it belongs to the thread that translates, which raises it again
+            end = error
+        waiting.put(end)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        item = waiting.get()
+        chunk = []
+        while isinstance(item, str):
+            chunk.append(item)
+            if len(chunk) == most:
+                break
+            try:
+                item = waiting.get(timeout=_PATIENCE)
+            except queue.Empty:
+                break
+        if chunk:
+            yield chunk
+        if item is None:
+            return
+        if isinstance(item, BaseException):
+            raise item
+
+
+def _prompt(translator: Translator, args: argparse.Namespace, ask: Callable[[str], str] = input) -> int:
+    """Line by line at a terminal. Ctrl-C forgets the line, Ctrl-D ends."""
+    print("Type a sentence and press Enter; Ctrl-D ends.", file=sys.stderr)
+    number = 0
+    while True:
+        try:
+            line = ask("> ")
+        except EOFError:
+            print(file=sys.stderr)
+            return 0
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+            continue
+        number += 1
+        try:
+            for translation in _translate(translator, [line], args):
+                print(*_written(translation, number, args.n_best), sep="\n", flush=True)
+        except KeyboardInterrupt:
+            print(file=sys.stderr)

@@ -1,0 +1,300 @@
+"""What may be written in the YAML: every setting with its meaning, its range and its default.
+
+The order is the order of the pipeline: data, tokenizer, model, training, decoding. Defaults stand here, nowhere else.
+A section is a frozen pydantic model that knows no other key: a misspelt setting is refused and never trains silently.
+The file is long because there are many settings; their descriptions become the JSON Schema that editors show.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from seq2seq.config.data_section import DataConfig, Fraction, PairFiles
+from seq2seq.config.fields import BILLION, MILLION, Expected, Flag, Integer, Number, Section, Settings, Text, contradict
+
+__all__ = [
+    "AttentionConfig",
+    "AttentionKind",
+    "Config",
+    "DataConfig",
+    "DecoderConfig",
+    "DecodingConfig",
+    "EncoderConfig",
+    "Fraction",
+    "ModelConfig",
+    "PairFiles",
+    "TiedEmbeddings",
+    "TokenizerConfig",
+    "TrainingConfig",
+    "data_files",
+]
+
+AttentionKind = Literal["my", "additive", "tanh", "qkv", "multi_head", "dot", "general", "none"]
+TiedEmbeddings = Literal["all", "decoder", "none"]
+Device = Annotated[str, StringConstraints(strict=True, pattern=r"^(auto|cpu|mps|cuda(:(0|[1-9][0-9]{0,2}))?)$")]
+
+
+class TokenizerConfig(Section):
+    """How text is cut into pieces, and how many different pieces there are."""
+
+    kind: Literal["sentencepiece", "torchtext"] = Field(
+        default="sentencepiece",
+        description="Library that cuts text into pieces: sentencepiece (Kudo and Richardson 2018) or torchtext.",
+    )
+    model_type: Literal["bpe", "unigram", "char", "word"] = Field(
+        default="bpe",
+        description="SentencePiece model: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word.",
+    )
+    vocab_size: Integer = Field(
+        default=6000, ge=8, le=MILLION, description="Number of different pieces, the four special ones included."
+    )
+    shared: Flag = Field(default=True, description="Whether source and target share one vocabulary.")
+    byte_fallback: Flag = Field(
+        default=True, description="Whether an unseen character becomes its UTF-8 bytes instead of an unknown mark."
+    )
+    character_coverage: Number | None = Field(
+        default=None,
+        ge=0.9,
+        le=1,
+        description="Share of the corpus's characters that get a piece of their own; "
+        "null means 0.9995 with byte_fallback and 1.0 without.",
+    )
+    name: Text | None = Field(
+        default=None, description="Name of the torchtext tokenizer, such as basic_english; only with kind torchtext."
+    )
+    min_frequency: Integer = Field(
+        default=1, ge=1, le=BILLION, description="Rarer words become the unknown mark; only with kind torchtext."
+    )
+
+    @model_validator(mode="after")
+    def _torchtext_settings_need_torchtext(self) -> "TokenizerConfig":
+        for key, value, unset in (("name", self.name, None), ("min_frequency", self.min_frequency, 1)):
+            if self.kind != "torchtext" and value != unset:
+                settings = {f"tokenizer.{key}": value, "tokenizer.kind": self.kind}
+                contradict(settings, f"{key} has a meaning only with kind torchtext")
+        return self
+
+
+class EncoderConfig(Section):
+    """The bidirectional GRU that reads the source sentence."""
+
+    layers: Integer = Field(default=1, ge=1, le=16, description="Number of bidirectional GRU layers.")
+
+
+class DecoderConfig(Section):
+    """The GRU that writes the target sentence."""
+
+    kind: Literal["parallel", "step"] = Field(
+        default="parallel",
+        description="parallel computes the whole target sentence at once in training; step feeds each attention result "
+        "into the next word (input feeding, Luong et al. 2015), which is slower.",
+    )
+    layers: Integer = Field(default=1, ge=1, le=16, description="Number of GRU layers.")
+    attend: Literal["after", "between"] = Field(
+        default="after",
+        description="Where a parallel decoder looks at the source: after its layers, or between the first two.",
+    )
+
+
+class AttentionConfig(Section):
+    """How the decoder looks back at the source."""
+
+    kind: AttentionKind = Field(
+        default="general",
+        description="How a query is compared with the source: my, additive (Bahdanau et al. 2015), tanh, qkv, "
+        "multi_head (Vaswani et al. 2017), dot or general (Luong et al. 2015), or none for a plain encoder-decoder.",
+    )
+    heads: Integer = Field(
+        default=4, ge=1, le=1024, description="Number of heads of multi_head attention; the other kinds do not use it."
+    )
+
+
+class ModelConfig(Section):
+    """The network: sizes, layers, attention and regularisation."""
+
+    embedding_size: Integer = Field(default=256, ge=1, le=65_536, description="Width of a piece's embedding.")
+    hidden_size: Integer = Field(
+        default=512,
+        ge=2,
+        le=65_536,
+        multiple_of=2,
+        description="Width of the decoder's state and of the encoder's output, of which each direction gives half.",
+    )
+    encoder: EncoderConfig = Field(default_factory=EncoderConfig, description="The GRU that reads the source.")
+    decoder: DecoderConfig = Field(default_factory=DecoderConfig, description="The GRU that writes the target.")
+    attention: AttentionConfig = Field(default_factory=AttentionConfig, description="How the decoder sees the source.")
+    dropout: Number = Field(
+        default=0.3, ge=0, lt=1, description="Share of activations set to zero in training (Srivastava et al. 2014)."
+    )
+    tie_embeddings: Annotated[TiedEmbeddings | Flag, Expected("true, false, or one of all, decoder, none")] = Field(
+        default=True,
+        description="Which tables are one: all (source, target, output), decoder (target, output; Press and Wolf 2017) "
+        "or none; true means all with a shared vocabulary and else decoder, false means none.",
+    )
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> "ModelConfig":
+        attention, decoder = self.attention, self.decoder
+        if attention.kind == "multi_head" and self.hidden_size % attention.heads:
+            contradict(
+                {"model.hidden_size": self.hidden_size, "model.attention.heads": attention.heads},
+                "multi_head attention needs a hidden_size that is a multiple of its heads",
+            )
+        if decoder.attend == "between" and decoder.kind != "parallel":
+            contradict(
+                {"model.decoder.attend": decoder.attend, "model.decoder.kind": decoder.kind},
+                "attention between the layers needs kind parallel",
+            )
+        if decoder.attend == "between" and decoder.layers < 2:
+            contradict(
+                {"model.decoder.attend": decoder.attend, "model.decoder.layers": decoder.layers},
+                "attention between the layers needs at least 2 of them",
+            )
+        return self
+
+    def tied(self, shared_vocabulary: bool) -> TiedEmbeddings:
+        """Return what tie_embeddings means for this vocabulary, in one word."""
+        if isinstance(self.tie_embeddings, str):
+            return self.tie_embeddings
+        return "none" if not self.tie_embeddings else "all" if shared_vocabulary else "decoder"
+
+
+class TrainingConfig(Section):
+    """How long, how fast and on what the weights are trained."""
+
+    epochs: Integer = Field(default=30, ge=1, le=MILLION, description="How often the training pairs are gone through.")
+    max_steps: Integer | None = Field(default=None, ge=1, le=BILLION, description="Stop after this many updates.")
+    max_minutes: Number | None = Field(default=None, gt=0, description="Stop after this many minutes of training.")
+    batch_tokens: Integer = Field(
+        default=2000, ge=1, le=BILLION, description="Most target tokens in a batch, padding included."
+    )
+    batch_sentences: Integer | None = Field(
+        default=None, ge=1, le=MILLION, description="Most sentence pairs in a batch; null sets no such limit."
+    )
+    accumulate: Integer = Field(default=1, ge=1, le=100_000, description="Number of batches that make one update.")
+    optimizer: Literal["adam", "adamw"] = Field(
+        default="adam", description="Update rule: adam (Kingma and Ba 2015) or adamw (Loshchilov and Hutter 2019)."
+    )
+    beta1: Number = Field(default=0.9, ge=0, lt=1, description="Adam's memory of the mean of the gradients.")
+    beta2: Number = Field(default=0.999, ge=0, lt=1, description="Adam's memory of the mean of their squares.")
+    weight_decay: Number = Field(default=0.0, ge=0, description="Pull of the weights towards zero at each update.")
+    learning_rate: Number = Field(default=1e-3, gt=0, description="Step size of an update once the warm-up is over.")
+    schedule: Literal["constant", "cosine", "inverse_sqrt", "plateau"] = Field(
+        default="cosine",
+        description="Course of the learning rate after the warm-up: constant, cosine (Loshchilov and Hutter 2017), "
+        "inverse_sqrt (Vaswani et al. 2017), or plateau, which lowers it when validation stops improving.",
+    )
+    warmup_steps: Integer = Field(
+        default=300,
+        ge=0,
+        le=BILLION,
+        description="Updates in which the learning rate rises from zero to its full size.",
+    )
+    min_learning_rate: Number = Field(default=0.0, ge=0, description="No schedule goes below this learning rate.")
+    plateau_factor: Number = Field(
+        default=0.5, gt=0, lt=1, description="The plateau schedule multiplies the learning rate by this."
+    )
+    plateau_patience: Integer = Field(
+        default=1, ge=0, le=MILLION, description="Validations without a better one before the plateau schedule acts."
+    )
+    label_smoothing: Number = Field(
+        default=0.1, ge=0, lt=1, description="Share of probability given to the other pieces (Szegedy et al. 2016)."
+    )
+    clip_norm: Number | None = Field(
+        default=1.0, gt=0, description="Longest gradient; a longer one is shortened to it (Pascanu et al. 2013)."
+    )
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        default="auto", description="Numbers to compute in; auto takes bf16 where the processor computes in it."
+    )
+    device: Annotated[Device, Expected("auto, cpu, cuda, cuda:N or mps")] = Field(
+        default="auto", description="Where to compute: auto, cpu, cuda, cuda:N (the GPU of that number) or mps."
+    )
+    threads: Integer | None = Field(
+        default=None, ge=1, le=1024, description="Number of processor threads; null leaves the choice to PyTorch."
+    )
+    validate_every: Integer | None = Field(
+        default=None, ge=1, le=BILLION, description="Updates from one validation to the next; null means once an epoch."
+    )
+    choose_by: Literal["bleu", "chrf", "loss"] = Field(
+        default="bleu", description="Validation score that decides which checkpoint is the best."
+    )
+    patience: Integer | None = Field(
+        default=5,
+        ge=1,
+        le=MILLION,
+        description="Validations without a better one after which training stops; null: never.",
+    )
+    checkpoint_every: Integer | None = Field(
+        default=None,
+        ge=1,
+        le=BILLION,
+        description="Updates from one saved state to the next; null means each validation.",
+    )
+    log_every: Integer = Field(default=50, ge=1, le=BILLION, description="Updates from one report to the next.")
+
+    @model_validator(mode="after")
+    def _learning_rates_are_ordered(self) -> "TrainingConfig":
+        if self.min_learning_rate > self.learning_rate:
+            contradict(
+                {"training.min_learning_rate": self.min_learning_rate, "training.learning_rate": self.learning_rate},
+                "the lowest learning rate must not be above the highest",
+            )
+        return self
+
+
+class DecodingConfig(Section):
+    """How a translation is searched for."""
+
+    beam_size: Integer = Field(
+        default=5, ge=1, le=1024, description="Hypotheses kept side by side; 1 is greedy search."
+    )
+    length_penalty: Number = Field(
+        default=1.0, ge=0, le=100, description="Power of the length that divides a score; higher favours longer output."
+    )
+    max_length_ratio: Number = Field(
+        default=2.0, gt=0, le=1000, description="Longest translation as a multiple of the source's length in pieces."
+    )
+    batch_size: Integer = Field(default=64, ge=1, le=MILLION, description="Sentences translated together.")
+
+
+class Config(Settings):
+    """Everything that defines a run; only `data` has to be given."""
+
+    run: Annotated[Text | None, Expected("the path of a folder")] = Field(
+        default=None, description="Folder of the run, relative to the working directory."
+    )
+    seed: Integer = Field(
+        default=1, ge=0, le=2**31 - 1, description="Start of all randomness: weights, order of pairs, dropout, splits."
+    )
+    data: DataConfig = Field(description="The parallel corpus.")
+    tokenizer: TokenizerConfig = Field(default_factory=TokenizerConfig, description="How text is cut into pieces.")
+    model: ModelConfig = Field(default_factory=ModelConfig, description="The network.")
+    training: TrainingConfig = Field(default_factory=TrainingConfig, description="How the network is trained.")
+    decoding: DecodingConfig = Field(default_factory=DecodingConfig, description="How a translation is searched for.")
+
+    @model_validator(mode="after")
+    def _resolve_tied_embeddings(self) -> "Config":
+        if self.model.tie_embeddings == "all" and not self.tokenizer.shared:
+            contradict(
+                {"model.tie_embeddings": self.model.tie_embeddings, "tokenizer.shared": self.tokenizer.shared},
+                "one table for both languages needs one vocabulary for both",
+            )
+        # The model's section must not need the tokenizer's: after reading, it says in a word what true or false meant.
+        tied = self.model.tied(self.tokenizer.shared)
+        self.__dict__["model"] = self.model.model_copy(update={"tie_embeddings": tied})
+        return self
+
+
+def data_files(config: Config) -> Iterator[tuple[str, Path]]:
+    """Yield every data file of a config with its key, such as ("data.train[1].source", Path("/corpus/b.en"))."""
+    for split in ("train", "validation", "test"):
+        given = getattr(config.data, split)
+        if given is None or isinstance(given, Fraction):
+            continue
+        entries = given if isinstance(given, tuple) else (given,)
+        for number, pair in enumerate(entries):
+            place = f"data.{split}[{number}]" if len(entries) > 1 else f"data.{split}"
+            for name, path in pair.files():
+                yield f"{place}.{name}", path

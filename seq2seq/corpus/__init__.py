@@ -1,0 +1,4 @@
+"""The corpus room: text files become aligned pairs, pairs become pieces, pieces become ids, ids become batches.
+
+In the order of the pipeline: lines, pairs, splits, tokenizer, encoded, batches.
+"""

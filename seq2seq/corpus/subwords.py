@@ -1,0 +1,203 @@
+"""Subwords: one SentencePiece vocabulary, learnt from lines of text and used on them.
+
+SentencePiece (Kudo and Richardson, 2018, https://aclanthology.org/D18-2012) is wrapped so that text is only ever text
+and a mistake is answered in our words:
+
+- SentencePiece marks blanks with U+2581, unknown pieces with U+2585, ends its strings at NUL, and cuts what looks
+  like one of its own pieces ("<unk>", "</s>", "<0x0A>") out of the training text. So these characters, and "<", are
+  replaced by private-use characters before it sees a line and put back afterwards; private ones in the text are
+  escaped, and nothing is lost or confused.
+- `clean` is the whole normalisation; SentencePiece's own is switched off.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from seq2seq.corpus.lines import clean
+from seq2seq.errors import TokenizerError
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
+    from seq2seq.config.schema import TokenizerConfig
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+UNKNOWN_MARK = "\u2047"  # ⁇, which an unknown piece reads as
+
+LONGEST_TRAINING_TEXT = 2_000  # characters fed at once; longer lines are fed in slices, so that none is passed over
+
+_PROTECTED = "<\u2581\u2585\0"
+_PRIVATE = "\uf8e1\uf8e2\uf8e3\uf8e4"
+_ESCAPE = "\uf8e0"
+_HIDE = dict(zip(_PROTECTED, _PRIVATE, strict=True)) | {
+    private: _ESCAPE + letter for private, letter in zip(_ESCAPE + _PRIVATE, "abcde", strict=True)
+}
+_SHOW = {hidden: shown for shown, hidden in _HIDE.items()}
+_TO_HIDE = re.compile(f"[{re.escape(_PROTECTED + _PRIVATE + _ESCAPE)}]")
+_TO_SHOW = re.compile(f"{_ESCAPE}[abcde]|[{_PRIVATE}]")
+
+
+def hide(text: str) -> str:
+    """The text with the characters replaced that mean something to SentencePiece; `show` gives it back exactly."""
+    return _TO_HIDE.sub(lambda found: _HIDE[found[0]], text)
+
+
+def show(text: str) -> str:
+    return _TO_SHOW.sub(lambda found: _SHOW[found[0]], text)
+
+
+class Subwords:
+    """One vocabulary: `encode` text into ids, `decode` ids into text. `model` is what a run folder keeps.
+
+    Raises TokenizerError, which begins with `name`, when the model is not one of ours or is damaged.
+    """
+
+    def __init__(self, model: bytes, name: str) -> None:
+        from sentencepiece import SentencePieceProcessor
+
+        self.model = model
+        try:
+            if not model:
+                raise ValueError("SentencePiece takes no bytes for no model, and complains on standard error")
+            self._processor: SentencePieceProcessor = SentencePieceProcessor(model_proto=model)
+            ids = [getattr(self._processor, f"{special}_id")() for special in ("pad", "unk", "bos", "eos")]
+            self.size = int(self._processor.get_piece_size())
+        except (RuntimeError, ValueError, TypeError):
+            raise TokenizerError(f"{name} is damaged or no tokenizer. Copy the whole run folder again.") from None
+        if ids != [PAD, UNK, BOS, EOS]:
+            raise TokenizerError(f"{name} numbers its special pieces otherwise and was not made by this program.")
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text's pieces; no text, whatever it says, gives a special id other than UNK."""
+        hidden = [hide(clean(_without_surrogates(text))) for text in texts]
+        threads = _processors() if len(hidden) >= 512 else 1  # for a few lines the threads cost more than they bring
+        ids: list[list[int]] = self._processor.encode(hidden, out_type=int, num_threads=threads)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the pieces, one line of it whatever the pieces are; padding and marks of begin and end go."""
+        text: str = self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)])
+        # Text never holds these two here, because it is hidden: a NUL is a byte piece that a model chose, and U+2581
+        # a blank spelt in byte pieces, as an unseen word of a word model is.
+        return clean(show(text.replace("\0", "").replace("\u2581", " ")))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as written in the vocabulary, U+2581 for the blank before a word."""
+        return [show(self._processor.id_to_piece(int(i))) for i in ids]
+
+
+def _without_surrogates(text: str) -> str:
+    """Half characters, which Python makes of bytes it could not decode, as U+FFFD; any other text as it is."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _processors() -> int:
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, 8)
+
+
+def train_subwords(lines: Iterable[str], settings: TokenizerConfig, text_name: str) -> Subwords:
+    """Learn a vocabulary from lines, the same one from the same lines on any machine.
+
+    `vocab_size` counts all pieces: four special ones and, with byte fallback, 256 bytes. bpe and unigram give exactly
+    that many or refuse with the number that is possible. For char and word it is an upper bound: there are no more
+    pieces than the text has characters or words, and the most frequent are taken. (A row of several unknown words, or
+    characters, becomes one UNK; with byte fallback nothing is unknown.)
+
+    Raises TokenizerError, which calls the text `text_name`; and whatever iterating over the lines raises.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    upper_bound = settings.model_type in ("char", "word")
+    reserved = 4 + (256 if settings.byte_fallback else 0)
+    if upper_bound and settings.vocab_size <= reserved:
+        raise _too_small(settings, reserved + 1, "a first piece")
+    coverage = settings.character_coverage
+    if coverage is None:
+        coverage = 0.9995 if settings.byte_fallback else 1.0
+    feed = _Feed(lines)
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(feed),
+            model_writer=model,
+            model_type=settings.model_type,
+            vocab_size=settings.vocab_size,
+            hard_vocab_limit=not upper_bound,
+            byte_fallback=settings.byte_fallback,
+            character_coverage=coverage,
+            # A whole word is unknown in a word model, and its mark stands between blanks; else a character is.
+            unk_surface=f" {UNKNOWN_MARK} " if settings.model_type == "word" else UNKNOWN_MARK,
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            max_sentence_length=1 << 30,
+            num_threads=1,  # the order in which threads finish is no part of an experiment
+            minloglevel=2,
+        )
+    except (RuntimeError, SystemError) as error:  # the latter when an error of `lines` has passed through 0.2.0
+        if feed.failure is not None:
+            raise feed.failure from None
+        raise _explain(error, settings, text_name, feed.count) from None
+    if feed.failure is not None:
+        raise feed.failure
+    return Subwords(model.getvalue(), "The new tokenizer")
+
+
+class _Feed:
+    """The lines as SentencePiece reads them; keeps the error of a line, which SentencePiece would turn into another."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = lines
+        self.count = 0
+        self.failure: BaseException | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._lines:
+                text = hide(clean(line))
+                for start in range(0, len(text), LONGEST_TRAINING_TEXT):
+                    self.count += 1
+                    yield text[start : start + LONGEST_TRAINING_TEXT]
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.failure = error
+            raise
+
+
+def _explain(error: Exception, settings: TokenizerConfig, text_name: str, fed: int) -> TokenizerError:
+    """SentencePiece's complaint in our words; its numbers are right, its advice is for its own command line."""
+    if not fed:
+        return TokenizerError(f"{text_name} holds no text to learn a vocabulary from.")
+    if highest := re.search(r"value <= (\d+)", str(error)):
+        return TokenizerError(
+            f"tokenizer.vocab_size is {settings.vocab_size}, but {text_name} gives at most {highest[1]} "
+            f"{settings.model_type} pieces. Set tokenizer.vocab_size to {highest[1]} or less."
+        )
+    if lowest := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
+        return _too_small(settings, int(lowest[1]), f"the characters of {text_name}")
+    return TokenizerError(
+        f"No {settings.model_type} vocabulary of tokenizer.vocab_size {settings.vocab_size} could be learnt from "
+        f"{text_name} ({fed} lines). Try a smaller one, or tokenizer.model_type bpe."
+    )
+
+
+def _too_small(settings: TokenizerConfig, lowest: int, held: str) -> TokenizerError:
+    reserved = "4 special pieces" + ", 256 bytes" * settings.byte_fallback
+    return TokenizerError(
+        f"tokenizer.vocab_size is {settings.vocab_size}, but {reserved} and {held} need at least {lowest}. "
+        f"Set tokenizer.vocab_size to {lowest} or more."
+    )

@@ -1,0 +1,1 @@
+"""How good is a translation: BLEU and chrF, each with the signature that makes the number comparable."""

@@ -1,0 +1,165 @@
+"""The decoder: a GRU that writes the target, looking back at the source through attention.
+
+Letters: B sentences, R rows (hypotheses: B·K in beam search, else B), T target steps, S source tokens, E embedding size,
+H hidden size, L layers.
+
+Two kinds, one contract: `start` makes the first state from the encoded source, and a call reads T embedded target tokens
+and returns T readouts, the attention weights and the next state. Training calls it once with all steps, search once per
+step; the results are equal.
+
+`parallel`: attention never feeds back into the recurrence that asks it, so every layer is one fused call over all steps.
+    Attention stands `after` the GRU (Luong et al. 2015, without input feeding) or `between` its first layer, which asks,
+    and the others, which read state and context together (as GNMT does, Wu et al. 2016).
+`step`: input feeding (Luong et al. 2015, section 3.3): each step also reads the readout of the step before, so the steps
+    must be computed one after the other.
+
+In both, state, context and the embedded token meet in the readout, from which the next word is chosen.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq.model.attention import Attention, Memory, build_attention
+from seq2seq.model.dropout import Dropout
+from seq2seq.model.encoder import Encoded
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import ModelConfig
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """All that the next step depends on. memory has B sentences; hidden and feed have R = B·K rows, sentence by sentence.
+
+    The rows of one sentence share its memory: they ask as K queries, and nothing is copied per hypothesis.
+    """
+
+    memory: Memory
+    hidden_LRH: Tensor
+    feed_RE: Tensor | None
+
+    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> DecoderState:
+        """Keep the named rows, in that order, and the named sentences (None: all of them stay)."""
+        memory = self.memory if sentences_b is None else self.memory.select(sentences_b)
+        feed = None if self.feed_RE is None else self.feed_RE.index_select(0, rows_r)
+        return DecoderState(memory, self.hidden_LRH.index_select(1, rows_r), feed)
+
+
+class Readout(nn.Module):
+    """tanh(W [state; context; embedded token]): the vector that the output layer turns into words.
+
+    The attentional vector of Luong et al. 2015 (equation 5), with the previous word as in Bahdanau et al. 2015 (A.2.2).
+    """
+
+    def __init__(self, hidden_size: int, context_size: int, embedding_size: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(hidden_size + context_size + embedding_size, embedding_size)
+
+    def forward(self, state: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        return torch.tanh(self.layer(torch.cat([state, context, embedded], dim=-1)))
+
+
+class Decoder(nn.Module, ABC):
+    """What both kinds share: the first state, how rows ask the memory, the readout."""
+
+    def __init__(self, settings: ModelConfig) -> None:
+        super().__init__()
+        E, H = settings.embedding_size, settings.hidden_size
+        self.layer_count = settings.decoder.layers
+        self.attention: Attention = build_attention(settings.attention, H)
+        self.first_state = nn.Linear(H, self.layer_count * H)
+        self.readout = Readout(H, self.attention.context_size, E)
+        self.dropout = Dropout(settings.dropout)
+
+    def start(self, encoded: Encoded) -> DecoderState:
+        """The first state, tanh(W summary) for each layer (Bahdanau et al. 2015, A.2.2); the memory is projected here."""
+        memory = self.attention.remember(encoded.memory_BSH, encoded.memory_BSH, encoded.mask_BS)
+        hidden_BX = torch.tanh(self.first_state(encoded.summary_BH))
+        hidden_LBH = hidden_BX.unflatten(1, (self.layer_count, -1)).transpose(0, 1).contiguous()
+        return DecoderState(memory, hidden_LBH, self._first_feed(hidden_BX))
+
+    @abstractmethod
+    def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+        """Read T target tokens: readouts (R,T,E), attention weights (R,T,S), and the state after the last of them."""
+
+    def _first_feed(self, like: Tensor) -> Tensor | None:
+        return None
+
+    def _ask(self, query_RTH: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The K hypotheses of a sentence ask its one memory as K·T queries."""
+        R, T, _ = query_RTH.shape
+        B = memory.values.shape[0]
+        context, weights = self.attention.attend(query_RTH.reshape(B, R // B * T, -1), memory)
+        return context.reshape(R, T, -1), weights.reshape(R, T, -1)
+
+
+class ParallelDecoder(Decoder):
+    """Every layer over all steps at once; attention after the last layer, or between the first and the others."""
+
+    def __init__(self, settings: ModelConfig) -> None:
+        super().__init__(settings)
+        E, H = settings.embedding_size, settings.hidden_size
+        self.between = settings.decoder.attend == "between"
+        deeper = H + self.attention.context_size if self.between else H
+        self.layers = nn.ModuleList(
+            nn.GRU(deeper if number else E, H, batch_first=True) for number in range(self.layer_count)
+        )
+
+    def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+        states, last = self._run(0, embedded_RTE, state)
+        hidden = [last]
+        if self.between:
+            context, weights = self._ask(states, state.memory)
+        for number in range(1, self.layer_count):
+            below = self.dropout(states)
+            states, last = self._run(number, torch.cat([below, context], -1) if self.between else below, state)
+            hidden.append(last)
+        if not self.between:
+            context, weights = self._ask(states, state.memory)
+        readout_RTE = self.dropout(self.readout(states, context, embedded_RTE))
+        return readout_RTE, weights, DecoderState(state.memory, torch.stack(hidden), None)
+
+    def _run(self, number: int, x_RTI: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
+        states_RTH, last_1RH = self.layers[number](x_RTI, state.hidden_LRH[number : number + 1])
+        return states_RTH, last_1RH.squeeze(0)
+
+
+class StepDecoder(Decoder):
+    """One step at a time, each reading the readout of the one before (input feeding)."""
+
+    def __init__(self, settings: ModelConfig) -> None:
+        super().__init__(settings)
+        E, H = settings.embedding_size, settings.hidden_size
+        self.layers = nn.ModuleList(nn.GRUCell(H if number else 2 * E, H) for number in range(self.layer_count))
+        self.feed_size = E
+
+    def _first_feed(self, like: Tensor) -> Tensor:
+        return like.new_zeros(like.shape[0], self.feed_size)
+
+    def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+        hidden = list(state.hidden_LRH.unbind(0))
+        feed_RE = state.feed_RE
+        assert feed_RE is not None, "a step decoder's state carries the readout of the step before"
+        readouts, all_weights = [], []
+        for embedded_RE in embedded_RTE.unbind(1):
+            below = torch.cat([embedded_RE, feed_RE], dim=-1)
+            for number, cell in enumerate(self.layers):
+                hidden[number] = cell(below, hidden[number])
+                below = self.dropout(hidden[number]) if number + 1 < self.layer_count else hidden[number]
+            context_R1H, weights_R1S = self._ask(below.unsqueeze(1), state.memory)
+            feed_RE = self.dropout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
+            readouts.append(feed_RE)
+            all_weights.append(weights_R1S)
+        next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE)
+        return torch.stack(readouts, dim=1), torch.cat(all_weights, dim=1), next_state
+
+
+def build_decoder(settings: ModelConfig) -> Decoder:
+    """The decoder that `model.decoder.kind` names."""
+    return StepDecoder(settings) if settings.decoder.kind == "step" else ParallelDecoder(settings)

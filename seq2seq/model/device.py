@@ -1,0 +1,71 @@
+"""Where a model computes and in which precision: the words of the settings become torch's objects.
+
+Precision: weights are always kept in fp32. With bf16 the matrix products take bfloat16 copies of them (autocast), which
+is 2 to 4 times faster where the processor has bf16 instructions; softmax and loss stay in fp32.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+
+import torch
+
+from seq2seq.errors import DeviceError
+
+
+def choose_device(name: str) -> torch.device:
+    """The device for `auto`, `cpu`, `cuda`, `cuda:N` or `mps`. A device that this machine lacks is refused."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        if torch.backends.mps.is_available():
+            return torch.device("mps")
+        return torch.device("cpu")
+    device = torch.device(name)
+    if device.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= count:
+            found = f"there are {count}, numbered from 0" if count else "this machine has no CUDA GPU that PyTorch can use"
+            raise DeviceError(f"The device {name} was asked for, but {found}; use cpu (training.device or --device), or auto.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise DeviceError("The device mps was asked for, but this is no Mac with Metal; use cpu (training.device or --device), or auto.")
+    return device
+
+
+def computes_in_bf16(device: torch.device) -> bool:
+    """Whether the processor itself multiplies in bfloat16; an emulation would be slower than fp32."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type == "cpu":
+        supported = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+        return bool(supported is not None and supported())
+    return False
+
+
+def choose_precision(name: str, device: torch.device) -> torch.dtype:
+    """The dtype of matrix products for `auto`, `fp32` or `bf16` on a device."""
+    if name == "bf16" or (name == "auto" and computes_in_bf16(device)):
+        return torch.bfloat16
+    return torch.float32
+
+
+def precision_context(device: torch.device, precision: torch.dtype) -> torch.autocast:
+    """The context in which a forward pass computes at the given precision."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == torch.bfloat16)
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep the memory of freed tensors for the next ones, where there is a glibc.
+
+    By default every tensor over some hundred kilobytes is given back to the system when it is freed, and the next one
+    is mapped and filled with zeros page by page: about a tenth of an update's time on a CPU. Call once, at start.
+    """
+    if sys.platform != "linux":
+        return
+    trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD and M_MMAP_MAX of mallopt(3)
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(mmap_max, 0)
+        mallopt(trim_threshold, 2**31 - 1)

@@ -1,0 +1,74 @@
+"""The encoder: a bidirectional GRU that reads the source sentence from both ends.
+
+Letters: B sentences, S source tokens, E embedding size, D = H/2 the size of one direction, H the width of the memory.
+
+Padding never matters. Sentences are padded at their end, so a forward GRU has read every real token before the first
+padded one. The backward GRU gets each sentence turned round within its own length, padding left where it is, so it too
+reads real tokens first. No packing is needed, and both directions are one fused call over all steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq.model.dropout import Dropout
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What the encoder hands to the decoder: one memory vector per source token, and a summary of the sentence."""
+
+    memory_BSH: Tensor
+    summary_BH: Tensor
+    mask_BS: Tensor
+
+
+def turned_round(lengths_B: Tensor, S: int) -> Tensor:
+    """Positions that reverse each row within its length and leave padding in place: its own inverse, (B,S)."""
+    position_1S = torch.arange(S, device=lengths_B.device).unsqueeze(0)
+    length_B1 = lengths_B.unsqueeze(1)
+    return torch.where(position_1S < length_B1, length_B1 - 1 - position_1S, position_1S)
+
+
+class BidirectionalLayer(nn.Module):
+    """One layer of two GRUs, each of half the width, whose states are concatenated (Schuster & Paliwal 1997)."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.forwards = nn.GRU(input_size, hidden_size // 2, batch_first=True)
+        self.backwards = nn.GRU(input_size, hidden_size // 2, batch_first=True)
+
+    def forward(self, x_BSI: Tensor, turn_BS: Tensor, last_B: Tensor) -> tuple[Tensor, Tensor]:
+        """States of all positions (B,S,H) and the state in which each direction has read the whole sentence (B,H)."""
+        forwards_BSD, _ = self.forwards(x_BSI)
+        turned_BSI = x_BSI.gather(1, turn_BS.unsqueeze(2).expand(-1, -1, x_BSI.shape[2]))
+        turned_BSD, _ = self.backwards(turned_BSI)
+        backwards_BSD = turned_BSD.gather(1, turn_BS.unsqueeze(2).expand(-1, -1, turned_BSD.shape[2]))
+        states_BSH = torch.cat([forwards_BSD, backwards_BSD], dim=2)
+        row_B = torch.arange(x_BSI.shape[0], device=x_BSI.device)
+        summary_BH = torch.cat([forwards_BSD[row_B, last_B], turned_BSD[row_B, last_B]], dim=1)
+        return states_BSH, summary_BH
+
+
+class Encoder(nn.Module):
+    """Bidirectional GRU layers over the embedded source (Bahdanau et al. 2015, section 3.2), dropout between layers."""
+
+    def __init__(self, embedding_size: int, hidden_size: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        sizes = [embedding_size] + [hidden_size] * (layers - 1)
+        self.layers = nn.ModuleList(BidirectionalLayer(size, hidden_size) for size in sizes)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, embedded_BSE: Tensor, mask_BS: Tensor) -> Encoded:
+        lengths_B = mask_BS.sum(dim=1)
+        turn_BS = turned_round(lengths_B, mask_BS.shape[1])
+        last_B = (lengths_B - 1).clamp(min=0)
+        states, summary_BH = embedded_BSE, embedded_BSE
+        for number, layer in enumerate(self.layers):
+            if number:
+                states = self.dropout(states)
+            states, summary_BH = layer(states, turn_BS, last_B)
+        return Encoded(self.dropout(states), summary_BH, mask_BS)

@@ -1,0 +1,122 @@
+"""The whole model: embeddings, encoder, decoder, output layer, and how its weights begin.
+
+Letters: B sentences, R rows (hypotheses), T target steps, S source tokens, E embedding size, V target vocabulary,
+N real target tokens.
+
+Search needs three things of a model: `start` (read the source), `step` (one more token for every row: log-probabilities
+and the next state) and `select` on the state. Training needs `loss`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from seq2seq.model.decoder import DecoderState, build_decoder
+from seq2seq.model.dropout import Dropout
+from seq2seq.model.encoder import Encoded, Encoder
+from seq2seq.model.loss import output_loss
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import ModelConfig
+    from seq2seq.corpus.batches import Batch
+
+
+class TranslationModel(nn.Module):
+    """GRU encoder, attention, GRU decoder. Seed torch before making one: the initial weights are part of the run.
+
+    `settings.tie_embeddings` says which embeddings are one matrix: `all` (source, target and output layer, Press & Wolf 2017,
+    three-way), `decoder` (target and output layer) or `none`.
+    """
+
+    def __init__(self, settings: ModelConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        E = settings.embedding_size
+        self.source_embedding = nn.Embedding(source_size, E)
+        self.target_embedding = nn.Embedding(target_size, E)
+        self.encoder = Encoder(E, settings.hidden_size, settings.encoder.layers, settings.dropout)
+        self.decoder = build_decoder(settings)
+        self.output_layer = nn.Linear(E, target_size)
+        self.dropout = Dropout(settings.dropout)
+        # A word's vector is about one long as an input, whatever the size; see `initialise`.
+        self.embedding_scale = math.sqrt(E)
+        tying = settings.tie_embeddings
+        if tying == "all":
+            self.source_embedding.weight = self.target_embedding.weight
+        if tying in ("all", "decoder"):
+            self.output_layer.weight = self.target_embedding.weight
+        self.initialise()
+
+    @torch.no_grad()
+    def initialise(self) -> None:
+        """Set all weights from torch's generator.
+
+        Embeddings: normal with deviation 1/√E, multiplied by √E where they are read. A tied matrix serves two masters:
+        as an input its numbers should be about 1, as an output layer about 1/√E, so that the first softmax is flat and
+        not already sure of itself. Recurrent matrices: orthogonal per gate, so that states neither fade nor explode
+        over the steps (Saxe et al. 2014). Other matrices: Xavier uniform (Glorot & Bengio 2010). Biases: zero.
+        """
+        for name, parameter in self.named_parameters():
+            if name.endswith("embedding.weight") or name == "output_layer.weight":
+                parameter.normal_(0.0, parameter.shape[1] ** -0.5)
+            elif "weight_hh" in name:
+                for gate in parameter.chunk(3, dim=0):
+                    nn.init.orthogonal_(gate)
+            elif "weight_ih" in name:
+                for gate in parameter.chunk(3, dim=0):
+                    nn.init.xavier_uniform_(gate)
+            elif parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+            else:
+                parameter.zero_()
+
+    # -- both flows ---------------------------------------------------------------------------------------------------
+
+    def encode(self, src_BS: Tensor, mask_BS: Tensor) -> Encoded:
+        """Read the source: a vector per token and a summary per sentence."""
+        encoded: Encoded = self.encoder(self.dropout(self.source_embedding(src_BS) * self.embedding_scale), mask_BS)
+        return encoded
+
+    def decode(self, tgt_RT: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+        """Read target tokens: readouts (R,T,E), attention weights (R,T,S), next state."""
+        embedded_RTE = self.dropout(self.target_embedding(tgt_RT) * self.embedding_scale)
+        result: tuple[Tensor, Tensor, DecoderState] = self.decoder(embedded_RTE, state)
+        return result
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def loss(self, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+        """Summed smoothed loss and summed plain negative log-likelihood over the real target tokens of a batch.
+
+        The output layer is by far the widest product, so it is computed for real tokens only.
+        """
+        state = self.decoder.start(self.encode(batch.src_BS, batch.src_mask_BS))
+        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, state)
+        real = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)
+        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real)
+        gold_N = batch.tgt_out_BT.flatten().index_select(0, real)
+        return output_loss(readout_NE, self.output_layer.weight, self.output_layer.bias, gold_N, smoothing)
+
+    # -- search -------------------------------------------------------------------------------------------------------
+
+    def start(self, src_BS: Tensor, mask_BS: Tensor) -> DecoderState:
+        """Read the source once; the state has one row per sentence until `select` repeats them."""
+        return self.decoder.start(self.encode(src_BS, mask_BS))
+
+    def step(self, previous_R: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """One more token in every row: log-probabilities of the next (R,V), in fp32, and the state after it."""
+        readout_R1E, _, state = self.decode(previous_R.unsqueeze(1), state)
+        return torch.log_softmax(self.output_layer(readout_R1E.squeeze(1)).float(), dim=-1), state
+
+    def parameter_count(self) -> int:
+        """Trainable numbers; a tied matrix counts once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+def build_model(settings: ModelConfig, source_size: int, target_size: int, *, seed: int) -> TranslationModel:
+    """A new model from settings and vocabulary sizes; equal seeds give equal weights."""
+    torch.manual_seed(seed)
+    return TranslationModel(settings, source_size, target_size)

@@ -1,0 +1,82 @@
+"""The optimizer, and the learning rate as a function of the update."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import TrainingConfig
+
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+
+
+def build_optimizer(model: nn.Module, settings: TrainingConfig) -> torch.optim.Adam:
+    """Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019). Biases are never decayed."""
+    named = list(model.named_parameters())
+    groups = [
+        {"params": [p for _, p in named if p.dim() > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for _, p in named if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
+    options = {"lr": settings.learning_rate, "betas": (settings.beta1, settings.beta2)}
+    try:
+        return kind(groups, fused=True, **options)
+    except RuntimeError:  # PyTorch before 2.4 has no fused kernel for the CPU
+        return kind(groups, **options)
+
+
+def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's memory as named tensors, such as `exp_avg.output_layer.bias`."""
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        for moment, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{moment}.{name}"] = torch.as_tensor(value)
+    return tensors
+
+
+def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what `optimizer_tensors` gave. A parameter that had no memory yet (before update 1) stays without."""
+    for name, parameter in model.named_parameters():
+        kept = {m: tensors[f"{m}.{name}"] for m in _MOMENTS if f"{m}.{name}" in tensors}
+        if kept:
+            optimizer.state[parameter] = {m: value.clone().to(parameter.device) for m, value in kept.items()}
+
+
+@dataclass
+class Schedule:
+    """The learning rate of each update. Only `plateau` remembers anything: its scale and how long it has waited."""
+
+    settings: TrainingConfig
+    total_updates: int
+    scale: float = 1.0
+    waited: int = 0
+
+    def rate(self, step: int) -> float:
+        """The rate of update `step`, counted from 1: a linear warm-up, then the course that `schedule` names."""
+        settings = self.settings
+        warmup = settings.warmup_steps
+        if step <= warmup:
+            return settings.learning_rate * step / warmup
+        match settings.schedule:
+            case "cosine":  # Loshchilov & Hutter 2017, one cycle, ending with the last epoch
+                share = min(1.0, (step - warmup) / max(1, self.total_updates - warmup))
+                factor = 0.5 * (1.0 + math.cos(math.pi * share))
+            case "inverse_sqrt":  # Vaswani et al. 2017, section 5.3
+                factor = math.sqrt(max(1, warmup) / step)
+            case _:
+                factor = self.scale
+        return max(settings.min_learning_rate, settings.learning_rate * factor)
+
+    def after_validation(self, better: bool) -> None:
+        """Lower the rate on a plateau: `plateau_patience` validations without a better one, then one more."""
+        if self.settings.schedule != "plateau":
+            return
+        self.waited = 0 if better else self.waited + 1
+        if self.waited > self.settings.plateau_patience:
+            self.scale *= self.settings.plateau_factor
+            self.waited = 0

@@ -1,0 +1,114 @@
+"""Where a training stands, in plain values: all that a resume needs beside weights, moments and random generators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from seq2seq.errors import CheckpointError
+
+
+@dataclass
+class Progress:
+    """Counts are from the start of the run, resumes included."""
+
+    step: int = 0  # updates made
+    epoch: int = 0  # epochs completed
+    position: int = 0  # batches of the current epoch that are used up
+    target_tokens: int = 0
+    elapsed_seconds: float = 0.0
+    skipped: int = 0  # updates skipped because a number was not finite
+    skipped_in_a_row: int = 0
+    # Validation
+    validation_due: bool = False  # stopped after the update, before its validation
+    best_score: float | None = None  # higher is better, whatever it is made of
+    best_step: int = 0
+    best_scores: dict[str, float | None] | None = None
+    validations_since_best: int = 0
+    plateau_scale: float = 1.0
+    plateau_waited: int = 0
+    # What the next report will be made of
+    interval_loss: float = 0.0
+    interval_tokens: int = 0
+    interval_seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Progress:
+        """CheckpointError where a value is missing."""
+        try:
+            return cls(**{field.name: values[field.name] for field in fields(cls)})
+        except KeyError as error:
+            raise CheckpointError(f"The checkpoint says nothing of {error}; it cannot be resumed.") from None
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """The state of every random generator that a training draws from."""
+    states = {"random.cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["random.cuda"] = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        states["random.mps"] = torch.mps.get_rng_state()
+    return states
+
+
+def restore_random_states(device: torch.device, states: Mapping[str, Tensor]) -> None:
+    """Put the generators back. A generator of a device that is not used now is left alone."""
+    torch.set_rng_state(states["random.cpu"])
+    if device.type == "cuda" and "random.cuda" in states:
+        torch.cuda.set_rng_state(states["random.cuda"], device)
+    elif device.type == "mps" and "random.mps" in states:
+        torch.mps.set_rng_state(states["random.mps"])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a training ended."""
+
+    reason: str  # epochs, max_steps, max_minutes, patience, or stopped
+    step: int
+    epochs: int
+    best_step: int
+    best_scores: dict[str, float | None] | None
+    elapsed_seconds: float
+    peak_memory_mb: float | None
+    target_tokens: int
+    skipped: int
+
+
+class Listener(Protocol):
+    """Who wants to know how a training goes. The trainer never prints."""
+
+    def started(self, progress: Progress, total_updates: int) -> None:
+        """Before the first update of this process."""
+
+    def updated(self, progress: Progress, tokens: int) -> None:
+        """After each update; `tokens` were real target tokens. Must be quick."""
+
+    def reported(self, event: Mapping[str, Any]) -> None:
+        """An event of metrics.jsonl: train, validation or end."""
+
+    def said(self, message: str) -> None:
+        """A sentence for people."""
+
+
+class Silent:
+    """A listener that does not listen."""
+
+    def started(self, progress: Progress, total_updates: int) -> None:
+        pass
+
+    def updated(self, progress: Progress, tokens: int) -> None:
+        pass
+
+    def reported(self, event: Mapping[str, Any]) -> None:
+        pass
+
+    def said(self, message: str) -> None:
+        pass

@@ -1,0 +1,310 @@
+"""The training loop: batches become updates, updates become checkpoints.
+
+Everything that happens is decided by `Progress`, the weights, the optimizer's moments and the random generators; all of
+them are in last/, so a training stopped between any two updates goes on as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from seq2seq.corpus.batches import Batch, BatchSampler, collate
+from seq2seq.corpus.encoded import EncodedCorpus
+from seq2seq.errors import CheckpointError, TrainingError
+from seq2seq.model.device import precision_context
+from seq2seq.model.translation_model import TranslationModel
+from seq2seq.runs import Checkpoint, RunFolder
+from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
+from seq2seq.training.progress import Listener, Progress, Summary, random_states, restore_random_states
+from seq2seq.training.validation import Stopped, ValidationResult, Validator
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import TrainingConfig
+
+# So many updates in a row without a finite gradient, and the training has failed.
+MOST_SKIPPED_IN_A_ROW = 10
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Where the training computes, and what its checkpoints say of the run beside its progress."""
+
+    seed: int
+    device: torch.device
+    precision: torch.dtype
+    facts: dict[str, Any]
+
+
+class Trainer:
+    """Trains one model in one run folder. `listener` is told what happens; `should_stop` is asked between updates."""
+
+    def __init__(
+        self,
+        settings: TrainingConfig,
+        setup: Setup,
+        model: TranslationModel,
+        train: EncodedCorpus,
+        validator: Validator,
+        run: RunFolder,
+        listener: Listener,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.settings, self.setup, self.run = settings, setup, run
+        self.model, self.train_corpus, self.validator = model, train, validator
+        self.listener, self.should_stop = listener, should_stop
+        self.optimizer = build_optimizer(model, settings)
+        self.sampler = BatchSampler(
+            train.source.lengths,
+            train.target.lengths,
+            batch_tokens=settings.batch_tokens,
+            seed=setup.seed,
+            batch_sentences=settings.batch_sentences,
+        )
+        self.progress = Progress()
+        self._loss_sum = torch.zeros((), dtype=_wide(setup.device), device=setup.device)
+        self._saved_step = -1
+        self._groups = self._grouped(0)
+        self.schedule = Schedule(settings, settings.epochs * len(self._groups))
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    def train(self) -> Summary:
+        """Train until one of the limits is reached, patience is used up, or someone asks for an end."""
+        self.model.train()
+        self.listener.started(self.progress, self.schedule.total_updates)
+        self._began = time.perf_counter() - self.progress.elapsed_seconds
+        reason = self._loop()
+        self._tick()
+        if self._saved_step != self.progress.step or self.progress.validation_due:
+            self._save_last()
+        summary = self._summary(reason)
+        self._report(
+            {
+                "event": "end",
+                "step": summary.step,
+                "reason": reason,
+                "best_step": summary.best_step,
+                "elapsed_seconds": round(summary.elapsed_seconds, 3),
+                "peak_memory_mb": summary.peak_memory_mb,
+            }
+        )
+        return summary
+
+    def _loop(self) -> str:
+        progress = self.progress
+        if progress.validation_due and not self._validate():
+            return "stopped"
+        while True:
+            reason = self._reason_to_end()
+            if reason:
+                return reason
+            group = self._groups[progress.position // self.settings.accumulate]
+            self._update(group)
+            progress.position += len(group)
+            if progress.position >= sum(map(len, self._groups)):
+                progress.epoch, progress.position = progress.epoch + 1, 0
+                self._groups = self._grouped(progress.epoch)
+            if progress.step % self.settings.log_every == 0:
+                self._report_interval()
+            every = self.settings.validate_every
+            progress.validation_due = progress.step % every == 0 if every else progress.position == 0
+            if progress.validation_due and not self._validate():
+                return "stopped"
+            if self.settings.checkpoint_every and progress.step % self.settings.checkpoint_every == 0:
+                self._save_last()
+
+    def _reason_to_end(self) -> str | None:
+        progress, settings = self.progress, self.settings
+        self._tick()
+        if progress.epoch >= settings.epochs:
+            return "epochs"
+        if settings.max_steps is not None and progress.step >= settings.max_steps:
+            return "max_steps"
+        if settings.max_minutes is not None and progress.elapsed_seconds >= 60 * settings.max_minutes:
+            return "max_minutes"
+        if settings.patience is not None and progress.validations_since_best >= settings.patience:
+            return "patience"
+        return "stopped" if self.should_stop() else None
+
+    def _grouped(self, epoch: int) -> list[list[NDArray[np.int64]]]:
+        """The batches of an epoch, `accumulate` of them to an update; the last update takes what is left."""
+        batches, size = self.sampler.epoch(epoch), self.settings.accumulate
+        return [batches[first : first + size] for first in range(0, len(batches), size)]
+
+    # -- one update ---------------------------------------------------------------------------------------------------
+
+    def _update(self, group: Sequence[NDArray[np.int64]]) -> None:
+        """One update from one or more batches: the mean gradient over all their real target tokens."""
+        began = time.perf_counter()
+        progress = self.progress
+        rate = self.schedule.rate(progress.step + 1)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = rate
+        batches = [collate(self.train_corpus, indices) for indices in group]
+        tokens = sum(batch.tokens for batch in batches)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss_sum = torch.zeros_like(self._loss_sum)
+        for batch in batches:
+            loss_sum += self._backward(batch.to(self.setup.device, non_blocking=True), tokens)
+        norm = self._gradient_norm()
+        progress.step += 1
+        if math.isfinite(norm):
+            self.optimizer.step()
+            progress.skipped_in_a_row = 0
+            self._loss_sum += loss_sum
+            progress.interval_tokens += tokens
+        else:
+            self._skip()
+        progress.target_tokens += tokens
+        progress.interval_seconds += time.perf_counter() - began
+        self.listener.updated(progress, tokens)
+
+    def _backward(self, batch: Batch, tokens: int) -> Tensor:
+        with precision_context(self.setup.device, self.setup.precision):
+            loss, _ = self.model.loss(batch, self.settings.label_smoothing)
+        (loss / tokens).backward()  # type: ignore[no-untyped-call]
+        return loss.detach().to(self._loss_sum.dtype)
+
+    def _gradient_norm(self) -> float:
+        """The length of the whole gradient, before it is shortened to `clip_norm`."""
+        limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm
+        return float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+
+    def _skip(self) -> None:
+        """Leave the weights alone: one number that is not finite would spoil all of them."""
+        progress = self.progress
+        progress.skipped += 1
+        progress.skipped_in_a_row += 1
+        self.listener.said(f"update {progress.step} skipped: its gradient is not finite")
+        if progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+            raise TrainingError(
+                f"The loss or its gradient has been non-finite for {MOST_SKIPPED_IN_A_ROW} updates in a row, the last at "
+                f"step {progress.step}; lower training.learning_rate ({self.settings.learning_rate:g}), set training.clip_norm "
+                f"(now {'off' if self.settings.clip_norm is None else f'{self.settings.clip_norm:g}'}), or use precision fp32."
+            )
+
+    # -- reports, validation, checkpoints -----------------------------------------------------------------------------
+
+    def _report_interval(self) -> None:
+        progress = self.progress
+        self._tick()
+        tokens = progress.interval_tokens
+        loss = self._loss_sum.item() / tokens if tokens else math.nan
+        self._report(
+            {
+                "event": "train",
+                "step": progress.step,
+                "epoch": progress.epoch if progress.position == 0 else progress.epoch + 1,
+                "loss": round(loss, 6) if math.isfinite(loss) else None,
+                "learning_rate": self.schedule.rate(progress.step),
+                "target_tokens": progress.target_tokens,
+                "target_tokens_per_second": round(tokens / max(progress.interval_seconds, 1e-9), 1),
+                "elapsed_seconds": round(progress.elapsed_seconds, 3),
+            }
+        )
+        self._loss_sum.zero_()
+        progress.interval_tokens, progress.interval_seconds = 0, 0.0
+
+    def _validate(self) -> bool:
+        """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due."""
+        progress = self.progress
+        try:
+            result = self.validator.measure(self.should_stop)
+        except Stopped:
+            return False
+        progress.validation_due = False
+        self._tick()
+        self._report({"event": "validation", "step": progress.step, **result.scores()})
+        better = self._choose(result)
+        self.schedule.after_validation(better)
+        progress.plateau_scale, progress.plateau_waited = self.schedule.scale, self.schedule.waited
+        self._save_last()
+        return True
+
+    def _choose(self, result: ValidationResult) -> bool:
+        """Keep the weights as the best if they are. A rank that is not finite is never the best and blocks none."""
+        progress = self.progress
+        rank = result.rank(self.settings.choose_by)
+        better = math.isfinite(rank) and (progress.best_score is None or rank > progress.best_score)
+        if better:
+            progress.best_score, progress.best_step, progress.best_scores = rank, progress.step, result.scores()
+            progress.validations_since_best = 0
+            self.run.save("best", dict(self.model.named_parameters()), self._facts())
+        else:
+            progress.validations_since_best += 1
+        return better
+
+    def _facts(self) -> dict[str, Any]:
+        return {**self.setup.facts, "step": self.progress.step, "scores": self.progress.best_scores}
+
+    def _save_last(self) -> None:
+        self._tick()
+        self.progress.interval_loss = self._loss_sum.item()
+        training = {**optimizer_tensors(self.model, self.optimizer), **random_states(self.setup.device)}
+        facts = {**self._facts(), "progress": self.progress.as_dict()}
+        self.run.save("last", dict(self.model.named_parameters()), facts, training)
+        self._saved_step = self.progress.step
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on from last/: afterwards everything is as it was after that update. The model has its weights already."""
+        facts = checkpoint.facts.get("progress")
+        if not isinstance(facts, dict) or "random.cpu" not in checkpoint.training:
+            raise CheckpointError("The checkpoint holds weights only and cannot be resumed; resume from last/.")
+        self.progress = progress = Progress.from_dict(facts)
+        restore_optimizer(self.model, self.optimizer, checkpoint.training)
+        restore_random_states(self.setup.device, checkpoint.training)
+        self._loss_sum.fill_(progress.interval_loss)
+        self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
+        self._groups = self._grouped(progress.epoch)
+        self._saved_step = progress.step
+        self.run.forget_metrics_after(progress.step)
+
+    # -- odds and ends ------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        self.progress.elapsed_seconds = time.perf_counter() - self._began
+
+    def _report(self, event: dict[str, Any]) -> None:
+        self.run.append_metrics(event)
+        self.listener.reported(event)
+
+    def _summary(self, reason: str) -> Summary:
+        progress = self.progress
+        return Summary(
+            reason=reason,
+            step=progress.step,
+            epochs=progress.epoch,
+            best_step=progress.best_step,
+            best_scores=progress.best_scores,
+            elapsed_seconds=progress.elapsed_seconds,
+            peak_memory_mb=peak_memory_mb(self.setup.device),
+            target_tokens=progress.target_tokens,
+            skipped=progress.skipped,
+        )
+
+
+def _wide(device: torch.device) -> torch.dtype:
+    """The dtype of sums over many updates; Metal has no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def peak_memory_mb(device: torch.device) -> float | None:
+    """The most memory used so far, in MiB: of the GPU, else of this process. None where the system does not tell."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(usage / (2**20 if sys.platform == "darwin" else 2**10), 1)

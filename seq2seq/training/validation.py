@@ -1,0 +1,97 @@
+"""Validation: the loss on held-out pairs, and the scores of their translations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from seq2seq.corpus.batches import BatchSampler, collate
+from seq2seq.corpus.encoded import EncodedCorpus
+from seq2seq.evaluation.scores import score
+from seq2seq.model.device import precision_context
+from seq2seq.translation.translator import Translator
+
+
+class Stopped(Exception):
+    """Someone asked for an end in the middle; what was begun is not finished."""
+
+
+@dataclass(frozen=True)
+class ValidationSet:
+    """Held-out pairs: encoded, for the loss, and as text, for the scores."""
+
+    encoded: EncodedCorpus
+    sources: list[str]
+    targets: list[str]
+
+
+@dataclass(frozen=True)
+class ValidationResult:
+    """Loss per real target token in nats, perplexity, BLEU and chrF of greedy translations, and some of them."""
+
+    loss: float
+    perplexity: float
+    bleu: float
+    chrf: float
+    hypotheses: list[str]
+
+    def rank(self, choose_by: str) -> float:
+        """One number, the higher the better. A loss that is not finite is worse than everything."""
+        value = {"bleu": self.bleu, "chrf": self.chrf, "loss": -self.loss}[choose_by]
+        return value if math.isfinite(value) and math.isfinite(self.loss) else -math.inf
+
+    def scores(self) -> dict[str, float | None]:
+        """For JSON, which has no NaN: what is not finite is null."""
+        values = {"loss": self.loss, "perplexity": self.perplexity, "bleu": self.bleu, "chrf": self.chrf}
+        return {name: round(value, 6) if math.isfinite(value) else None for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class Validator:
+    """Measures a model on a validation set; leaves model and random generators as they were."""
+
+    data: ValidationSet
+    translator: Translator
+    batch_tokens: int
+
+    def measure(self, should_stop: Callable[[], bool]) -> ValidationResult:
+        """Raises Stopped when `should_stop` says so between two batches."""
+        model = self.translator.model
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                loss = self._loss(should_stop)
+                hypotheses = self._translate(should_stop)
+        finally:
+            model.train(was_training)
+        scores = score(hypotheses, [self.data.targets], target_language=self.translator.target_language)
+        perplexity = math.exp(loss) if loss < 700 else math.inf
+        return ValidationResult(loss, perplexity, scores.bleu.value, scores.chrf.value, hypotheses)
+
+    def _loss(self, should_stop: Callable[[], bool]) -> float:
+        encoded = self.data.encoded
+        if not len(encoded):
+            return math.nan
+        sampler = BatchSampler(encoded.source.lengths, encoded.target.lengths, batch_tokens=self.batch_tokens, seed=0)
+        device, total, tokens = self.translator.device, 0.0, 0
+        for indices in sampler.epoch(0):
+            if should_stop():
+                raise Stopped
+            batch = collate(encoded, indices).to(device)
+            with precision_context(device, self.translator.precision):
+                _, nll = self.translator.model.loss(batch, 0.0)
+            total += nll.item()
+            tokens += batch.tokens
+        return total / tokens
+
+    def _translate(self, should_stop: Callable[[], bool]) -> list[str]:
+        hypotheses = []
+        for translation in self.translator.translate(self.data.sources, beam_size=1, n_best=1):
+            if should_stop():
+                raise Stopped
+            hypotheses.append(translation.text)
+        return hypotheses

@@ -1,0 +1,238 @@
+"""The translator: text in, text out, line for line.
+
+A blank line stays blank. A line of more pieces than the model was trained on is split at the ends of sentences, else
+between words, and its parts are translated one by one; nothing of it is dropped. Lines are translated in batches of
+similar length, and the order of the input is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from seq2seq.corpus.batches import collate_sources
+from seq2seq.corpus.lines import clean
+from seq2seq.corpus.tokenizer import BOS, EOS, PAD, Tokenizer
+from seq2seq.errors import CheckpointError
+from seq2seq.model.device import choose_device, precision_context
+from seq2seq.model.translation_model import TranslationModel, build_model
+from seq2seq.runs import RunFolder
+from seq2seq.translation.search import Hypothesis, SearchSettings, search
+
+if TYPE_CHECKING:
+    from seq2seq.config.schema import Config, DataConfig, DecodingConfig
+
+# Languages written without blanks: parts of a split line are joined as they are.
+_NO_BLANKS = ("zh", "cmn", "yue", "ja", "th", "lo", "km", "my", "bo")
+_SENTENCE_END = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।", ";", "；")
+_WORD_START = "▁"
+# Every translation may be this much longer than the ratio allows, so that short lines are not cut.
+_SPARE_LENGTH = 10
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One translation of a line: its text and its score (log-probability / length^penalty; for split lines the mean)."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The n best translations of one line, best first; `parts` > 1 says that the line had to be split."""
+
+    source: str
+    candidates: list[Candidate] = field(default_factory=list)
+    parts: int = 1
+
+    @property
+    def text(self) -> str:
+        """The best translation; blank for a blank line."""
+        return self.candidates[0].text if self.candidates else ""
+
+
+class Translator:
+    """A model with its tokenizer, ready to translate on one device."""
+
+    def __init__(
+        self,
+        model: TranslationModel,
+        tokenizer: Tokenizer,
+        decoding: DecodingConfig,
+        data: DataConfig,
+        device: torch.device,
+        precision: torch.dtype = torch.float32,
+    ) -> None:
+        self.model, self.tokenizer, self.decoding = model, tokenizer, decoding
+        self.target_language, self.longest_source = data.target_language, data.max_length
+        self.device, self.precision = device, precision
+
+    @classmethod
+    def load(cls, path: Path, *, device: str = "auto") -> Translator:
+        """The translator of a run folder's best checkpoint, or of one of its checkpoints (RUN/best, RUN/last), in fp32."""
+        folder, name = run_of(path)
+        run = RunFolder.open(folder)
+        if name == "best" and not run.has("best") and run.has("last"):
+            name = "last"
+        config = run_config(run)
+        tokenizer = Tokenizer.load(run.path)
+        chosen = choose_device(device)
+        model = load_model(run, name, config, tokenizer).to(chosen).eval()
+        return cls(model, tokenizer, config.decoding, config.data, chosen)
+
+    def translate(
+        self,
+        lines: Sequence[str],
+        *,
+        beam_size: int | None = None,
+        n_best: int = 1,
+        batch_size: int | None = None,
+    ) -> Iterator[Translation]:
+        """Translate the lines, in their order. All of them are translated before the first comes back."""
+        jobs = [_Job(line, self._parts(line)) for line in lines]
+        parts = [(job, place) for job in jobs for place in range(len(job.parts))]
+        # Similar lengths together, equal lengths in the order of the input: little padding, and the same every time.
+        parts.sort(key=lambda part: len(part[0].parts[part[1]]))
+        size = self.decoding.batch_size if batch_size is None else batch_size
+        for first in range(0, len(parts), size):
+            batch = parts[first : first + size]
+            found = self._search([job.parts[place] for job, place in batch], beam_size, n_best)
+            for (job, place), hypotheses in zip(batch, found, strict=True):
+                job.found[place] = hypotheses
+        for job in jobs:
+            yield self._finish(job, n_best)
+
+    def _parts(self, line: str) -> list[list[int]]:
+        """The pieces of a line in parts that the model can read; none for a blank line."""
+        text = clean(line)
+        if not text:
+            return []
+        (ids,) = self.tokenizer.encode_source([text])
+        if len(ids) <= self.longest_source:
+            return [ids]
+        return split_long(ids, self.tokenizer.source_pieces(ids), self.longest_source)
+
+    def _search(self, rows: list[list[int]], beam_size: int | None, n_best: int) -> list[list[Hypothesis]]:
+        beam = self.decoding.beam_size if beam_size is None else beam_size
+        settings = SearchSettings(
+            bos=BOS,
+            eos=EOS,
+            never=(PAD, BOS),
+            beam_size=beam,
+            length_penalty=self.decoding.length_penalty,
+            n_best=n_best,
+        )
+        limits = [math.ceil(self.decoding.max_length_ratio * len(row)) + _SPARE_LENGTH for row in rows]
+        src_BS, mask_BS = collate_sources(rows)
+        with torch.inference_mode(), precision_context(self.device, self.precision):
+            return search(self.model, src_BS.to(self.device), mask_BS.to(self.device), limits, settings)
+
+    def _finish(self, job: _Job, n_best: int) -> Translation:
+        """Texts from ids. The n-th candidate of a split line joins the n-th (or last) candidates of its parts."""
+        joint = "" if self.target_language.lower().replace("_", "-").split("-")[0] in _NO_BLANKS else " "
+        candidates = []
+        most = min(n_best, max((len(found) for found in job.found.values()), default=0))
+        for rank in range(most):
+            chosen = [job.found[place][min(rank, len(job.found[place]) - 1)] for place in range(len(job.parts))]
+            # A model can spell any byte, a line break too; one line in is one line out.
+            texts = [clean(self.tokenizer.decode_target(hypothesis.ids)) for hypothesis in chosen]
+            score = sum(hypothesis.score for hypothesis in chosen) / len(chosen)
+            candidates.append(Candidate(joint.join(text for text in texts if text), score))
+        return Translation(job.line, candidates, max(1, len(job.parts)))
+
+
+@dataclass
+class _Job:
+    """A line on its way: its parts in ids and what the search found for each."""
+
+    line: str
+    parts: list[list[int]]
+    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
+
+
+def split_long(ids: Sequence[int], pieces: Sequence[str], longest: int) -> list[list[int]]:
+    """Cut a long line into parts of at most `longest` pieces, as late as possible after the end of a sentence in the
+    second half of a part, else before a word, else where it must be."""
+    parts, start = [], 0
+    while len(ids) - start > longest:
+        window = range(start + longest, start + longest // 2, -1)
+        ends = (cut for cut in window if pieces[cut - 1].endswith(_SENTENCE_END))
+        words = (cut for cut in window if pieces[cut].startswith(_WORD_START))
+        cut = next(ends, None) or next(words, None) or start + longest
+        parts.append(list(ids[start:cut]))
+        start = cut
+    return [*parts, list(ids[start:])]
+
+
+def run_of(path: Path) -> tuple[Path, str]:
+    """The run folder and the checkpoint that a path names: RUN is its best one, RUN/best and RUN/last are themselves."""
+    if path.name in ("best", "last") and not (path / "config.yaml").exists() and (path.parent / "config.yaml").exists():
+        return path.parent, path.name
+    return path, "best"
+
+
+def run_config(run: RunFolder) -> Config:
+    """The settings of a run. RunError where its config.yaml cannot be read."""
+    from seq2seq.config.loading import load_config
+
+    return load_config(run.path / "config.yaml")
+
+
+def load_model(run: RunFolder, name: str, config: Config, tokenizer: Tokenizer) -> TranslationModel:
+    """The model of checkpoint `name`. CheckpointError where checkpoint, settings and tokenizer do not belong together."""
+    checkpoint = run.load(name)
+    return model_from(checkpoint.weights, checkpoint.facts, config, tokenizer, run.path / name)
+
+
+def model_from(
+    weights: dict[str, torch.Tensor], facts: dict[str, object], config: Config, tokenizer: Tokenizer, where: Path
+) -> TranslationModel:
+    """A model with the given weights. The words of vocabularies come before those of tensors."""
+    check_vocabulary(facts, tokenizer, where)
+    model = build_model(config.model, tokenizer.source_size, tokenizer.target_size, seed=config.seed)
+    parameters = dict(model.named_parameters())
+    for name, parameter in parameters.items():
+        if name not in weights or weights[name].shape != parameter.shape:
+            found = tuple(weights[name].shape) if name in weights else "missing"
+            raise CheckpointError(
+                f"{where} does not fit the settings beside it: {name} is {found} and should be {tuple(parameter.shape)}; "
+                "config.yaml or the checkpoint has been exchanged."
+            )
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
+    return model
+
+
+def check_vocabulary(facts: dict[str, object], tokenizer: Tokenizer, where: Path) -> None:
+    """Refuse a tokenizer that is not the one the weights were trained with."""
+    expected = facts.get("vocabulary")
+    if not isinstance(expected, dict):
+        raise CheckpointError(f"{where} says nothing of its vocabulary; it is not a checkpoint of this program.")
+    sizes = (expected.get("source"), expected.get("target"))
+    if sizes != (tokenizer.source_size, tokenizer.target_size):
+        raise CheckpointError(
+            f"{where} was trained with vocabularies of {sizes[0]} (source) and {sizes[1]} (target) pieces, and the tokenizer "
+            f"beside it has {tokenizer.source_size} and {tokenizer.target_size}; put back the tokenizer of this run."
+        )
+    if expected.get("fingerprint") != tokenizer.fingerprint():
+        raise CheckpointError(
+            f"{where} was trained with another tokenizer than the one beside it, though of the same size; "
+            "put back the tokenizer of this run."
+        )
+
+
+def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, object]:
+    """What a checkpoint says of its vocabulary."""
+    return {
+        "source": tokenizer.source_size,
+        "target": tokenizer.target_size,
+        "fingerprint": tokenizer.fingerprint(),
+    }
+
