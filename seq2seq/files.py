@@ -12,6 +12,9 @@ from typing import IO
 def write_file(path: Path, data: bytes | str) -> None:
     """Write to a temporary name in the same folder, flush to the disk, then rename. OSError names `path`."""
     content = data.encode("utf-8") if isinstance(data, str) else data
+    if _is_special(path):
+        path.write_bytes(content)
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
@@ -25,6 +28,11 @@ def write_file(path: Path, data: bytes | str) -> None:
         # The temporary name means nothing to a person.
         raise OSError(error.errno, error.strerror, str(path)) from error
     sync_folder(path.parent)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether this is a pipe, a terminal or a device such as /dev/null, which nothing may take the place of."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def sync_folder(folder: Path) -> None:
@@ -41,6 +49,10 @@ def sync_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[str]]:
     """A text file to write line by line that takes its name only when everything is written; UTF-8, LF line ends."""
+    if _is_special(path):
+        with path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+            yield stream
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:

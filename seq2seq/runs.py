@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from seq2seq.errors import CheckpointError, RunError
 from seq2seq.files import sync_folder, write_file
@@ -60,33 +60,56 @@ class RunFolder:
         if not path.exists():
             raise RunError(f"There is no run folder {path.absolute()}; give the folder that `seq2seq train` wrote.")
         if not path.is_dir():
-            raise RunError(f"{path} is a file, not a run folder of this program; give the folder that `seq2seq train` wrote.")
+            raise RunError(
+                f"{path} is a file, not a run folder of this program; give the folder that `seq2seq train` wrote."
+            )
         run = cls(path)
+        if not (path / "config.yaml").is_file():
+            raise RunError(
+                f"{path} is not a run folder of this program: it has no config.yaml; give the folder that "
+                "`seq2seq train` wrote."
+            )
+        return run
+
+    @classmethod
+    def begun(cls, path: Path) -> RunFolder:
+        """A run to go on with, locked. RunError where there is none, or where another process works on it."""
+        run = cls.open(path)
         if not run.holds_run():
-            raise RunError(f"{path} is not a run folder of this program: it has no config.yaml; give the folder that `seq2seq train` wrote.")
+            raise RunError(f"{path} has a config.yaml but no tokenizer, so no run has begun there; check --run.")
+        run.lock()
         return run
 
     @classmethod
     def vacant(cls, path: Path, *, overwrite: bool) -> RunFolder:
-        """A folder in which a new run may begin, not yet made. RunError where another run, or other files, are in it."""
+        """A folder in which a new run may begin, not yet made. RunError where a run or other files are in it."""
         run = cls(path)
         if path.exists() and not path.is_dir():
             raise RunError(f"{path} is a file, and a run needs a folder; choose another --run.")
         if run.holds_run() and not overwrite:
-            raise RunError(f"{path} already holds a run; continue it with --resume, replace it with --overwrite, or choose another --run.")
+            run._refuse_to_replace()
         if path.is_dir() and not run.holds_run():
-            strangers = sorted(entry.name for entry in path.iterdir() if not run._is_ours(entry.name))
+            # A config.yaml on its own is a person's: a run writes its tokenizer first.
+            strangers = sorted(
+                entry.name for entry in path.iterdir() if not run._is_ours(entry.name) or entry.name == "config.yaml"
+            )
             if strangers:
                 raise RunError(f"{path} is not empty and holds no run (found {strangers[0]}); choose another --run.")
         existing = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
         if not os.access(existing, os.W_OK | os.X_OK):
-            raise RunError(f"{existing} cannot be written, and the run folder {path} belongs there; choose another --run.")
+            raise RunError(
+                f"{existing} cannot be written, and the run folder {path} belongs there; choose another --run."
+            )
         return run
 
-    def create(self, config: str, tokenizer_files: Mapping[str, bytes]) -> None:
-        """Make the folder and write what is known before the first update; what an old run left there is removed."""
+    def create(self, config: str, tokenizer_files: Mapping[str, bytes], *, replace: bool) -> None:
+        """Make the folder and write what is known before the first update; `replace` an old run, or find none."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.lock()
+        if self.holds_run() and not replace:  # made by another process since `vacant` looked
+            self._refuse_to_replace()
+        # First of all what says that this is a run: a crash in the middle must not leave half of one.
+        (self.path / "config.yaml").unlink(missing_ok=True)
         for entry in self.path.iterdir():
             if self._is_ours(entry.name) and entry.name != ".lock":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
@@ -96,7 +119,13 @@ class RunFolder:
 
     def holds_run(self) -> bool:
         """Whether a run has begun here."""
-        return (self.path / "config.yaml").is_file()
+        return (self.path / "config.yaml").is_file() and any(self.path.glob("tokenizer.*model"))
+
+    def _refuse_to_replace(self) -> NoReturn:
+        raise RunError(
+            f"{self.path} already holds a run; continue it with --resume, replace it with --overwrite, or choose "
+            "another --run."
+        )
 
     @staticmethod
     def _is_ours(name: str) -> bool:
@@ -106,13 +135,21 @@ class RunFolder:
 
     def lock(self) -> None:
         """Keep other processes out until this one ends, however it ends. RunError where one is in."""
+        if self.is_held():
+            return
         stream = (self.path / ".lock").open("ab")
         try:
             _lock_file(stream)
         except OSError:
             stream.close()
-            raise RunError(f"{self.path} is in use by another training; wait for it to end, or choose another --run.") from None
+            raise RunError(
+                f"{self.path} is in use by another training; wait for it to end, or choose another --run."
+            ) from None
         self._lock = stream
+
+    def is_held(self) -> bool:
+        """Whether it is this object that keeps others out, so that the run is its own to write."""
+        return self._lock is not None
 
     def release(self) -> None:
         """Let others in."""
@@ -130,21 +167,16 @@ class RunFolder:
         training: Mapping[str, Tensor] | None = None,
     ) -> None:
         """Write checkpoint `name` (best or last). The old one stays until the new one is complete on the disk."""
-        from safetensors.torch import save
-
         target = self.path / name
         following, before = self.path / f"{name}{_NEXT}", self.path / f"{name}{_BEFORE}"
+        if not target.exists() and (following / FACTS).exists():  # a crash came between the two renames below
+            following.rename(target)
         shutil.rmtree(following, ignore_errors=True)
-        following.mkdir()
-        files = {}
-        for file_name, tensors in ((WEIGHTS, weights), (TRAINING, training)):
-            if tensors is None:
-                continue
-            data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
-            write_file(following / file_name, data)
-            files[file_name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        content = {"format": FORMAT, "program": "seq2seq", **facts, "files": files}
-        write_file(following / FACTS, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        try:
+            self._write_checkpoint(following, facts, {WEIGHTS: weights, TRAINING: training})
+        except OSError:
+            shutil.rmtree(following, ignore_errors=True)  # a full disk needs the room
+            raise
         if target.exists():
             shutil.rmtree(before, ignore_errors=True)
             target.rename(before)
@@ -152,8 +184,26 @@ class RunFolder:
         sync_folder(self.path)
         shutil.rmtree(before, ignore_errors=True)
 
+    @staticmethod
+    def _write_checkpoint(
+        folder: Path, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor] | None]
+    ) -> None:
+        """Make a folder with all of a checkpoint; the list of its files comes last and says that it is whole."""
+        from safetensors.torch import save
+
+        folder.mkdir()
+        files = {}
+        for file_name, tensors in parts.items():
+            if tensors is None:
+                continue
+            data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
+            write_file(folder / file_name, data)
+            files[file_name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        content = {"format": FORMAT, "program": "seq2seq", **facts, "files": files}
+        write_file(folder / FACTS, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
     def load(self, name: str, *, with_training: bool = False) -> Checkpoint:
-        """Read checkpoint `name`, verified against its own list of sizes and SHA-256. CheckpointError where it is not whole."""
+        """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole."""
         folder = self._whole(name)
         facts = self._facts(folder)
         weights = self._tensors(folder, WEIGHTS, facts)
@@ -161,8 +211,10 @@ class RunFolder:
         return Checkpoint(weights, facts, training)
 
     def has(self, name: str) -> bool:
-        """Whether a checkpoint of this name has been written."""
-        return any((self.path / f"{name}{state}" / FACTS).is_file() for state in ("", _NEXT, _BEFORE))
+        """Whether a checkpoint of this name has been written, be it damaged since."""
+        return (self.path / name).exists() or any(
+            (self.path / f"{name}{state}" / FACTS).is_file() for state in (_NEXT, _BEFORE)
+        )
 
     def _whole(self, name: str) -> Path:
         """The folder of checkpoint `name`; after a crash between two renames, the one that is complete beside it."""
@@ -171,12 +223,18 @@ class RunFolder:
             if (folder / FACTS).exists():
                 return folder
         if (self.path / name).exists():
-            raise CheckpointError(f"{self.path / name} is damaged or incomplete: it has no {FACTS}.{self._others(name)}")
+            raise CheckpointError(
+                f"{self.path / name} is damaged or incomplete: it has no {FACTS}.{self._others(name)}"
+            )
         raise CheckpointError(f"There is no checkpoint {self.path / name}.{self._others(name)}")
 
     def _others(self, name: str) -> str:
         others = [other for other in ("best", "last") if other != name and (self.path / other / FACTS).is_file()]
-        return f" The run also has {self.path / others[0]}." if others else " Train again, or restore the folder from a copy."
+        return (
+            f" The run also has {self.path / others[0]}."
+            if others
+            else " Train again, or restore the folder from a copy."
+        )
 
     def _facts(self, folder: Path) -> dict[str, Any]:
         path = folder / FACTS
@@ -207,11 +265,14 @@ class RunFolder:
         size = path.stat().st_size
         if size != listed.get("size"):
             raise CheckpointError(
-                f"{path} is damaged or incomplete: it has {size:,} bytes and should have {listed.get('size')}.{self._others(folder.name)}"
+                f"{path} is damaged or incomplete: it has {size:,} bytes and should have {listed.get('size')}."
+                f"{self._others(folder.name)}"
             )
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != listed.get("sha256"):
-            raise CheckpointError(f"{path} is damaged: its content has changed since it was written.{self._others(folder.name)}")
+            raise CheckpointError(
+                f"{path} is damaged: its content has changed since it was written.{self._others(folder.name)}"
+            )
         try:
             return load(data)
         except (SafetensorError, ValueError, KeyError):
@@ -232,8 +293,12 @@ class RunFolder:
         self._append("train.log", line)
 
     def _append(self, name: str, line: str) -> None:
-        with (self.path / name).open("a", encoding="utf-8", newline="\n") as stream:
-            stream.write(line + "\n")
+        path = self.path / name
+        try:
+            with path.open("a", encoding="utf-8", newline="\n") as stream:
+                stream.write(line + "\n")
+        except OSError as error:  # one that comes from a write knows no name
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
     def forget_metrics_after(self, step: int) -> None:
         """Drop what a run wrote after its last checkpoint, and its end: a resume tells that part again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -55,16 +56,7 @@ def write_lines(path: Path, lines: list[str]) -> Path:
 @pytest.fixture
 def base_corpus(tmp_path: Path) -> Path:
     """A folder with train.en/train.de of 160 pairs, val.en/val.de of 20 and test.en/test.de of 20 other pairs."""
-    folder = tmp_path / "base"
-    folder.mkdir()
-    for name, pairs in {
-        "train": numbered_pairs(),
-        "val": numbered_pairs(20, first=161),
-        "test": numbered_pairs(20, first=181),
-    }.items():
-        write_lines(folder / f"{name}.en", [source for source, _ in pairs])
-        write_lines(folder / f"{name}.de", [target for _, target in pairs])
-    return folder
+    return write_base_corpus(tmp_path / "base")
 
 
 @pytest.fixture(scope="session")
@@ -145,3 +137,67 @@ def run_cli() -> Callable[..., Finished]:
         return run_python("-m", "seq2seq", *args, **how)  # type: ignore[arg-type]
 
     return run
+
+
+TINY = """\
+run: RUN
+data:
+  source_language: en
+  target_language: de
+  train: {source: train.en, target: train.de}
+  validation: {source: val.en, target: val.de}
+  test: {source: test.en, target: test.de}
+tokenizer: {vocab_size: 150, byte_fallback: false}
+model: {embedding_size: 16, hidden_size: 32, dropout: 0.1}
+training:
+  {epochs: 2, batch_tokens: 400, learning_rate: 1e-2, warmup_steps: 2, log_every: 3, threads: 1, device: cpu,
+   precision: fp32}
+"""
+
+
+def write_base_corpus(folder: Path) -> Path:
+    """The files of `base_corpus`, and beside them tiny.yaml: a model that is trained in a second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in {
+        "train": numbered_pairs(),
+        "val": numbered_pairs(20, first=161),
+        "test": numbered_pairs(20, first=181),
+    }.items():
+        write_lines(folder / f"{name}.en", [source for source, _ in pairs])
+        write_lines(folder / f"{name}.de", [target for _, target in pairs])
+    (folder / "tiny.yaml").write_text(TINY.replace("RUN", (folder / "run").as_posix()), encoding="utf-8")
+    return folder
+
+
+def in_process(*args: object, stdin: bytes = b"") -> Finished:
+    """Runs the command in this process: the same streams, statuses and messages, without loading PyTorch again."""
+    from seq2seq.cli.main import main
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
+    streams = {"stdin": io.TextIOWrapper(io.BytesIO(stdin)), "stdout": out, "stderr": err}
+    before = {name: getattr(sys, name) for name in streams}
+    try:
+        for name, stream in streams.items():
+            setattr(sys, name, stream)
+        status = main([str(argument) for argument in args])
+    finally:
+        for name, stream in before.items():
+            setattr(sys, name, stream)
+    for stream in (out, err):
+        stream.flush()
+    return Finished(status, out.buffer.getvalue(), err.buffer.getvalue())
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A folder of its own with the base corpus and tiny.yaml, whose run goes to `run` beside it."""
+    return write_base_corpus(tmp_path / "corpus")
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of one finished tiny training, beside its corpus; to be read and copied, never changed."""
+    folder = write_base_corpus(tmp_path_factory.mktemp("trained"))
+    done = in_process("train", folder / "tiny.yaml")
+    assert done.status == 0, done.err
+    return folder / "run"

@@ -84,7 +84,11 @@ def _model_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
     with torch.device("meta"):  # shapes without memory
         model = TranslationModel(config.model, tokenizer.source_size, tokenizer.target_size)
     parameters = model.parameter_count()
-    vocabulary = f"{tokenizer.source_size:,}" if tokenizer.shared else f"{tokenizer.source_size:,} source, {tokenizer.target_size:,} target"
+    vocabulary = (
+        f"{tokenizer.source_size:,}"
+        if tokenizer.shared
+        else f"{tokenizer.source_size:,} source, {tokenizer.target_size:,} target"
+    )
     return [
         ("vocabulary", f"{vocabulary} pieces"),
         ("parameters", f"{parameters:,}"),

@@ -49,7 +49,12 @@ class Display:
     def started(self, progress: Progress, total_updates: int) -> None:
         if self._terminal:
             self._bar = tqdm(
-                total=total_updates, initial=progress.step, unit=" updates", dynamic_ncols=True, file=sys.stderr, smoothing=0.05
+                total=total_updates,
+                initial=progress.step,
+                unit=" updates",
+                dynamic_ncols=True,
+                file=sys.stderr,
+                smoothing=0.05,
             )
 
     def updated(self, progress: Progress, tokens: int) -> None:
@@ -89,7 +94,10 @@ class Display:
             f"model       {model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
             f"{config.model.attention.kind} attention"
         )
-        self._say(f"training    {trainer.schedule.total_updates:,} updates on {trainer.setup.device} in {precision}; run {self.folder.path}")
+        self._say(
+            f"training    {trainer.schedule.total_updates:,} updates on {trainer.setup.device} in {precision}; "
+            f"run {self.folder.path}"
+        )
 
     def summary(self, summary: Summary, folder: RunFolder) -> None:
         """The table at the end."""
@@ -106,7 +114,9 @@ class Display:
         if summary.skipped:
             rows.append(("skipped", f"{summary.skipped:,} updates whose gradient was not finite"))
         if summary.best_scores is not None:
-            rows.append(("best", f"step {summary.best_step:,}: {scores_in_words(summary.best_scores)} (validation, greedy)"))
+            rows.append(
+                ("best", f"step {summary.best_step:,}: {scores_in_words(summary.best_scores)} (validation, greedy)")
+            )
         rows.append(("run", str(folder.path)))
         for name, value in rows:
             self._say(f"  {name:<9} {value}")
@@ -122,7 +132,7 @@ class Display:
 
     def _log(self, line: str) -> None:
         self._waiting.append(f"{datetime.now().isoformat(' ', 'seconds')}  {line}")
-        if self.folder.holds_run():
+        if self.folder.is_held():
             for waiting in self._waiting:
                 self.folder.append_log(waiting)
             self._waiting.clear()

@@ -22,12 +22,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or RUN/best or RUN/last")
     parser.add_argument("--source", metavar="FILE", help="sentences to translate (default: data.test of the run)")
     parser.add_argument(
-        "--reference", action="append", default=[], metavar="FILE", help="their translations; again for further references"
+        "--reference",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="their translations; again for further references",
     )
     parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
-    parser.add_argument("--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)")
+    parser.add_argument(
+        "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
+    )
     parser.add_argument("--output", metavar="FILE", help="also write the translations to this file")
     parser.add_argument("--json", action="store_true", help="print one JSON object, with unrounded scores")
 

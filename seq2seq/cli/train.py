@@ -22,7 +22,9 @@ seq2seq train --run runs/en-de --resume
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of this verb."""
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help="a YAML file (default: the bundled corpus and its config)")
+    parser.add_argument(
+        "config", nargs="?", metavar="CONFIG", help="a YAML file (default: the bundled corpus and its config)"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting, such as training.epochs=1"
     )
@@ -37,13 +39,9 @@ def run(args: argparse.Namespace) -> int:
     config, run_path = _settings(args)
     from seq2seq.runs import RunFolder
 
-    if args.resume:
-        folder = RunFolder.open(run_path)
-        folder.lock()
-    else:
-        folder = RunFolder.vacant(run_path, overwrite=args.overwrite)
+    folder = RunFolder.begun(run_path) if args.resume else RunFolder.vacant(run_path, overwrite=args.overwrite)
     try:
-        return _train(config, folder, resume=args.resume)
+        return _train(config, folder, resume=args.resume, replace=args.resume or args.overwrite)
     finally:
         folder.release()
 
@@ -67,7 +65,7 @@ def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
     return config.model_copy(update={"run": run}), Path(run)
 
 
-def _train(config: Config, folder: RunFolder, *, resume: bool) -> int:
+def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) -> int:
     import torch
 
     from seq2seq.cli.display import Display
@@ -80,7 +78,7 @@ def _train(config: Config, folder: RunFolder, *, resume: bool) -> int:
     from seq2seq.training.resuming import check_corpus, check_settings
     from seq2seq.training.trainer import Setup, Trainer
     from seq2seq.training.validation import Validator
-    from seq2seq.translation.translator import Translator, model_from, run_config, vocabulary_facts
+    from seq2seq.translation.translator import Translator, check_vocabulary, model_from, run_config, vocabulary_facts
 
     keep_freed_memory()
     device = choose_device(config.training.device)
@@ -91,9 +89,12 @@ def _train(config: Config, folder: RunFolder, *, resume: bool) -> int:
     tokenizer = None
     if resume:
         check_settings(run_config(folder), config)
-        # A run that ended before its first checkpoint goes on from nothing.
-        checkpoint = folder.load("last", with_training=True) if folder.has("last") else None
-        tokenizer = Tokenizer.load(folder.path) if checkpoint is not None else None
+        tokenizer = Tokenizer.load(folder.path)
+        if folder.has("last") or folder.has("best"):  # the last one is the first to be written
+            checkpoint = folder.load("last", with_training=True)
+            check_vocabulary(checkpoint.facts, tokenizer, folder.path / "last")
+        else:  # a run that ended before its first checkpoint goes on from nothing
+            tokenizer = None
     with Display(folder) as display:
         prepared = prepare(config, tokenizer, stage=display.said)
         for message in prepared.messages:
@@ -107,7 +108,7 @@ def _train(config: Config, folder: RunFolder, *, resume: bool) -> int:
         if checkpoint is None:
             sizes = prepared.tokenizer.source_size, prepared.tokenizer.target_size
             model = build_model(config.model, *sizes, seed=config.seed)
-            folder.create(settings, prepared.tokenizer.files())
+            folder.create(settings, prepared.tokenizer.files(), replace=replace)
         else:
             check_corpus(checkpoint, facts["corpus"], folder.path)
             model = model_from(checkpoint.weights, checkpoint.facts, config, prepared.tokenizer, folder.path / "last")
@@ -125,8 +126,8 @@ def _train(config: Config, folder: RunFolder, *, resume: bool) -> int:
         display.summary(summary, folder)
     if summary.reason == "stopped":
         print(f"stopped at step {summary.step}; go on with: seq2seq train --run {folder.path} --resume", flush=True)
-        stop.end_as_asked()
-    _show_result(folder, prepared.test)
+    stop.end_as_asked()
+    _show_result(folder, prepared.test, config.training.device)
     return 0
 
 
@@ -136,7 +137,7 @@ def _with_heading(config: str) -> str:
     return f"# All settings of this run, as seq2seq {__version__} understood them.\n{config}"
 
 
-def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None) -> None:
+def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None, device: str) -> None:
     """Score the best checkpoint on the test set, show some of its translations, and say how to make more."""
     import json
 
@@ -146,7 +147,7 @@ def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None) -> None:
     if not folder.has("best"):
         print("No validation has chosen a best checkpoint; translating uses the last one.")
     if test is not None:
-        translator = Translator.load(folder.path)
+        translator = Translator.load(folder.path, device=device)
         sources, targets = [source for source, _ in test], [target for _, target in test]
         texts = [translation.text for translation in translator.translate(sources)]
         scores = score(texts, [targets], target_language=translator.target_language)

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
     from seq2seq.translation.translator import Translation, Translator
@@ -29,12 +29,20 @@ _PATIENCE = 0.1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of this verb."""
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run (its best checkpoint), or RUN/best or RUN/last")
-    parser.add_argument("file", nargs="?", metavar="FILE", help="text to translate, also .gz or .xz (default: standard input)")
+    parser.add_argument(
+        "run_folder", metavar="RUN", help="the folder of a run (its best checkpoint), or RUN/best or RUN/last"
+    )
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="text to translate, also .gz or .xz (default: standard input)"
+    )
     parser.add_argument("--output", metavar="FILE", help="where the translations go (default: standard output)")
     parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
     parser.add_argument(
-        "--n-best", type=_positive, default=1, metavar="N", help="the N best of each line, as `line ||| translation ||| score`"
+        "--n-best",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="the N best of each line, as `line ||| translation ||| score`",
     )
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
@@ -65,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     translator = Translator.load(Path(args.run_folder), device=args.device)
     if args.file is None and args.output is None and sys.stdin.isatty():
         return _prompt(translator, args)
-    source: str | BinaryIO = sys.stdin.buffer if args.file is None else args.file
+    source: str | BinaryIO = _standard_input() if args.file is None else args.file
     name = "standard input" if args.file is None else args.file
     lines = (line or "" for line in read_lines(source, name=name, advice="Convert the text to UTF-8."))
     if args.output is None:
@@ -76,6 +84,11 @@ def run(args: argparse.Namespace) -> int:
     with whole_file(Path(args.output)) as output:
         _translate_all(translator, lines, output, args, total)
     return 0
+
+
+def _standard_input() -> BinaryIO:
+    """Standard input without Python's own buffer: a thread that waits inside that buffer makes Python abort at exit."""
+    return cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
 
 
 def _translate_all(
@@ -99,8 +112,9 @@ def _translate_all(
             output.flush()
     if split:
         shown = ", ".join(map(str, split[:5])) + (", ..." if len(split) > 5 else "")
+        count, were = ("1 line", "was") if len(split) == 1 else (f"{len(split):,} lines", "were")
         print(
-            f"seq2seq: {len(split)} lines of more than {translator.longest_source} pieces were translated in parts (line {shown})",
+            f"seq2seq: {count} of more than {translator.longest_source} pieces {were} translated in parts (line {shown})",
             file=sys.stderr,
         )
 
@@ -153,10 +167,12 @@ def _as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
 def _prompt(translator: Translator, args: argparse.Namespace, ask: Callable[[str], str] = input) -> int:
     """Line by line at a terminal. Ctrl-C forgets the line, Ctrl-D ends."""
     print("Type a sentence and press Enter; Ctrl-D ends.", file=sys.stderr)
+    # Where the translations go to a file, it must not hold the prompt's signs as well.
+    prompt = "> " if sys.stdout.isatty() else ""
     number = 0
     while True:
         try:
-            line = ask("> ")
+            line = ask(prompt)
         except EOFError:
             print(file=sys.stderr)
             return 0

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # Batches' worth of sentences that are sorted together. On Multi30k with 2,000 tokens a batch 80 leave 4 % padding, and
 # two sentences of a batch meet again in the next epoch one time in five; sorting everything: 2 % and one time in two.
 POOL_BATCHES = 80
+# A batch of more rows than this has a multiple of it. Matrix libraries prepare themselves anew for every shape that they
+# have not met, which can cost more than the product itself, so there should be few shapes.
+ROWS = 8
 
 
 class BatchSampler:
@@ -79,15 +82,20 @@ class BatchSampler:
         return shuffled[np.argsort((pool * span + longer) * (2 * span) + difference, kind="stable")]
 
     def _cuts(self, order: NDArray[np.int64]) -> list[int]:
-        """Where a new batch begins when each takes as many rows as its budget allows."""
-        cuts = []
-        rows = longest = 0
-        for index, length in enumerate(np.maximum(self._source, self._target)[order].tolist()):
-            rows += 1
+        """Where a new batch begins when each takes as many rows as its budget allows, in whole steps of ROWS."""
+        cuts: list[int] = []
+        start = longest = 0
+        lengths = np.maximum(self._source, self._target)[order].tolist()
+        for index, length in enumerate(lengths):
             longest = max(longest, length)
-            if rows > 1 and (rows * longest > self._batch_tokens or rows > self._batch_sentences):
-                cuts.append(index)
-                rows, longest = 1, length
+            rows = index - start  # without this one
+            if rows and rows == self._batch_sentences:
+                start, longest = index, length
+                cuts.append(start)
+            elif rows and (rows + 1) * longest > self._batch_tokens:
+                start = index - rows % ROWS if rows > ROWS else index
+                cuts.append(start)
+                longest = max(lengths[start : index + 1])
         return cuts
 
     def real_share(self, batches: Iterable[NDArray[np.int64]]) -> float:

@@ -4,10 +4,10 @@ Every source position stores a key and a value. The decoder asks with a query; t
 similarities become a probability distribution (softmax over the source positions); the distribution weights the values.
 The weighted sum is the context: a summary of the source made for this one target step.
 
-Letters: B sentences, T target steps (queries), S source tokens, N heads, Q/K/V/O the query, key, value and output sizes,
-H the hidden size where all of them are equal, A the size of the additive comparison.
-Masks: `mask_BS` is bool, True = a real token. A padded position gets weight exactly 0; a row without any real token gets
-weights and a context of zeros, so nothing in it can become NaN.
+Letters: B sentences, T target steps (queries), S source tokens, N heads, Q/K/V/O the query, key, value and output
+sizes, H the hidden size where all of them are equal, A the size of the additive comparison.
+Masks: `mask_BS` is bool, True = a real token. A padded position gets weight exactly 0; a row without any real token
+gets weights and a weighted sum of zeros, so nothing in it can become NaN.
 
 How to read this file: each class says in `remember` what is computed once per source sentence (keys and values), and in
 `scores` how a query meets a key. The rest (masking, softmax, weighted sum) is the same for all and stands once, in
@@ -121,11 +121,9 @@ class Attention(nn.Module, ABC):
 class _QueryKeyValue(Attention):
     """Kinds that are called as in the textbooks: `module(Q, K, V, mask)` returns `(output, attn_weights)`."""
 
-    def forward(
-        self, Q_BTQ: Tensor, K_BSK: Tensor, V_BSV: Tensor, mask_BS: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Q (B,T,Dq), K (B,S,Dk), V (B,S,Dv) give the output (B,T,Do) and the weights (B,T,S)."""
-        output_BTO, weights_BTS = self.attend(Q_BTQ, self.remember(K_BSK, V_BSV, mask_BS))
+    def forward(self, Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Q (B,T,Dq), K (B,S,Dk), V (B,S,Dv) and mask (B,S) give the output (B,T,Do) and the weights (B,T,S)."""
+        output_BTO, weights_BTS = self.attend(Q, self.remember(K, V, mask))
         return output_BTO, self._show(weights_BTS)
 
 
@@ -133,12 +131,15 @@ class _HiddenState(Attention):
     """Kinds that are called with the encoder's outputs and a decoder state: `module(encoder_outputs, hidden_state)`."""
 
     def forward(
-        self, encoder_outputs_BSH: Tensor, hidden_state: Tensor, mask_BS: Tensor | None = None
+        self, encoder_outputs: Tensor, hidden_state: Tensor, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """hidden_state is (B,H) for one step or (B,T,H) for all; the class says the shapes that come back."""
+        """encoder_outputs (B,S,H), mask (B,S), and hidden_state (B,H) for one step or (B,T,H) for all.
+
+        The class says the shapes that come back.
+        """
         one_step = hidden_state.dim() == 2
         query_BTH = hidden_state.unsqueeze(1) if one_step else hidden_state
-        memory = self.remember(encoder_outputs_BSH, encoder_outputs_BSH, mask_BS)
+        memory = self.remember(encoder_outputs, encoder_outputs, mask)
         context_BTH, weights = self._look(query_BTH, memory)
         return self._as_called(context_BTH, weights, one_step)
 
@@ -163,7 +164,7 @@ class MyAttention(_QueryKeyValue):
         self.scale = 1.0 / math.sqrt(key_size) if scaled else 1.0
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        query_BTK = self.query_layer(query_BTQ)
+        query_BTK: Tensor = self.query_layer(query_BTQ)
         return (query_BTK * self.scale) @ memory.keys.mT
 
     def combine(self, weights: Tensor, memory: Memory) -> Tensor:
@@ -172,7 +173,7 @@ class MyAttention(_QueryKeyValue):
 
 
 class AdditiveAttention(_QueryKeyValue):
-    """score = v · tanh(W_q q + W_k k): a small network compares query and key (Bahdanau et al. 2015, section 3 and A.1.2).
+    """score = v · tanh(W_q q + W_k k): a small network compares the two (Bahdanau et al. 2015, section 3, A.1.2).
 
     It needs no common size of query and key, and costs B·T·S·A instead of a matrix product.
     """
@@ -246,7 +247,8 @@ class QKVAttention(_HiddenState):
         return Memory(self.W_k(keys_BSK), self.W_v(values_BSV), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return (self.W_q(query_BTQ) * self.scale) @ memory.keys.mT
+        query_BTH: Tensor = self.W_q(query_BTQ)
+        return (query_BTH * self.scale) @ memory.keys.mT
 
 
 class MultiHeadAttention(_HiddenState):
@@ -358,14 +360,14 @@ def build_attention(settings: AttentionConfig, hidden_size: int) -> Attention:
 def _demonstrate() -> None:
     """Print what goes into each module, what comes out, and the weights, which sum to one."""
     torch.manual_seed(0)
-    S, D, O = 32, 4, 64
+    S, D, wide = 32, 4, 64
     Q, K, V = torch.randn(1, 1, D), torch.randn(1, S, D), torch.randn(1, S, D)
     encoder_outputs, hidden_state = torch.randn(1, S, D), torch.randn(1, D)
     query_key_value = {"Q": Q, "K": K, "V": V}
     hidden = {"encoder_outputs": encoder_outputs, "hidden_state": hidden_state}
     examples: list[tuple[str, nn.Module, dict[str, Tensor]]] = [
-        (f"MyAttention({D}, {D}, {D}, {O})", MyAttention(D, D, D, O), query_key_value),
-        (f"AdditiveAttention({D}, {D}, {D}, {O})", AdditiveAttention(D, D, D, O), query_key_value),
+        (f"MyAttention({D}, {D}, {D}, {wide})", MyAttention(D, D, D, wide), query_key_value),
+        (f"AdditiveAttention({D}, {D}, {D}, {wide})", AdditiveAttention(D, D, D, wide), query_key_value),
         (f"TanhAttention({D})", TanhAttention(D), hidden),
         (f"QKVAttention({D})", QKVAttention(D), hidden),
         (f"MultiHeadAttention({D}, 2)", MultiHeadAttention(D, 2), hidden),

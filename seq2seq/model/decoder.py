@@ -1,17 +1,17 @@
 """The decoder: a GRU that writes the target, looking back at the source through attention.
 
-Letters: B sentences, R rows (hypotheses: B·K in beam search, else B), T target steps, S source tokens, E embedding size,
-H hidden size, L layers.
+Letters: B sentences, R rows (hypotheses: B·K in beam search, else B), T target steps, S source tokens, E embedding
+size, H hidden size, L layers.
 
-Two kinds, one contract: `start` makes the first state from the encoded source, and a call reads T embedded target tokens
-and returns T readouts, the attention weights and the next state. Training calls it once with all steps, search once per
-step; the results are equal.
+Two kinds, one contract: `start` makes the first state from the encoded source, and a call reads T embedded target
+tokens and returns T readouts, the attention weights and the next state. Training calls it once with all steps, search
+once per step; the results are equal.
 
-`parallel`: attention never feeds back into the recurrence that asks it, so every layer is one fused call over all steps.
-    Attention stands `after` the GRU (Luong et al. 2015, without input feeding) or `between` its first layer, which asks,
-    and the others, which read state and context together (as GNMT does, Wu et al. 2016).
-`step`: input feeding (Luong et al. 2015, section 3.3): each step also reads the readout of the step before, so the steps
-    must be computed one after the other.
+`parallel`: attention never feeds back into the recurrence that asks it, so every layer is one fused call over all
+    steps. Attention stands `after` the GRU (Luong et al. 2015, without input feeding) or `between` its first layer,
+    which asks, and the others, which read state and context together (as GNMT does, Wu et al. 2016).
+`step`: input feeding (Luong et al. 2015, section 3.3): each step also reads the readout of the step before, so the
+    steps must be computed one after the other.
 
 In both, state, context and the embedded token meet in the readout, from which the next word is chosen.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """All that the next step depends on. memory has B sentences; hidden and feed have R = B·K rows, sentence by sentence.
+    """All that the next step depends on. memory has B sentences; hidden and feed have R = B·K rows, in their order.
 
     The rows of one sentence share its memory: they ask as K queries, and nothing is copied per hypothesis.
     """
@@ -78,10 +78,10 @@ class Decoder(nn.Module, ABC):
         self.dropout = Dropout(settings.dropout)
 
     def start(self, encoded: Encoded) -> DecoderState:
-        """The first state, tanh(W summary) for each layer (Bahdanau et al. 2015, A.2.2); the memory is projected here."""
+        """The first state, tanh(W summary) for each layer (Bahdanau et al. 2015, A.2.2), and the projected memory."""
         memory = self.attention.remember(encoded.memory_BSH, encoded.memory_BSH, encoded.mask_BS)
         hidden_BX = torch.tanh(self.first_state(encoded.summary_BH))
-        hidden_LBH = hidden_BX.unflatten(1, (self.layer_count, -1)).transpose(0, 1).contiguous()
+        hidden_LBH = hidden_BX.view(len(hidden_BX), self.layer_count, -1).transpose(0, 1).contiguous()
         return DecoderState(memory, hidden_LBH, self._first_feed(hidden_BX))
 
     @abstractmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
 import sys
 
 import torch
@@ -23,15 +24,26 @@ def choose_device(name: str) -> torch.device:
         if torch.backends.mps.is_available():
             return torch.device("mps")
         return torch.device("cpu")
-    device = torch.device(name)
-    if device.type == "cuda":
+    found_name = re.fullmatch(r"cpu|mps|cuda(?::(0|[1-9][0-9]{0,2}))?", name)
+    if not found_name:
+        raise DeviceError(
+            f"There is no device {name!r}; choose auto, cpu, cuda, cuda:N (the GPU of that number) or mps."
+        )
+    if name.startswith("cuda"):
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if (device.index or 0) >= count:
-            found = f"there are {count}, numbered from 0" if count else "this machine has no CUDA GPU that PyTorch can use"
-            raise DeviceError(f"The device {name} was asked for, but {found}; use cpu (training.device or --device), or auto.")
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise DeviceError("The device mps was asked for, but this is no Mac with Metal; use cpu (training.device or --device), or auto.")
-    return device
+        # The number as it was written: torch.device keeps it in one byte, where 256 becomes 0.
+        if int(found_name[1] or 0) >= count:
+            found = (
+                f"there are {count}, numbered from 0" if count else "this machine has no CUDA GPU that PyTorch can use"
+            )
+            raise DeviceError(
+                f"The device {name} was asked for, but {found}; use cpu (training.device or --device), or auto."
+            )
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise DeviceError(
+            "The device mps was asked for, but this is no Mac with Metal; use cpu (training.device or --device)."
+        )
+    return torch.device(name)
 
 
 def computes_in_bf16(device: torch.device) -> bool:

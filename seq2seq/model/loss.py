@@ -1,6 +1,7 @@
 """The output layer and the loss in one: logits, cross-entropy with label smoothing, and the gradient of both.
 
-Letters: N real target tokens (padding is left out before this file), E embedding size, V vocabulary, C tokens of a chunk.
+Letters: N real target tokens (padding is left out before this file), E embedding size, V vocabulary, C tokens of a
+chunk, P the tokens with some rows of zeros, to make whole steps.
 
 The logits are by far the largest thing in a translation model: N·V numbers. Their gradient is known in closed form
 (softmax minus target), so a chunk of tokens is brought from logits to gradients and forgotten before the next one is
@@ -12,52 +13,74 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-# Numbers in one chunk of logits: 8 MB in fp32 keeps a processor's cache busy; a GPU wants larger products.
-_CHUNK = {"cpu": 2**21}
-_CHUNK_ELSEWHERE = 2**25
+# Numbers in one chunk of logits: enough for a large product, little enough to stay near the processor's cache.
+_CHUNK = {"cpu": 2**22}
+_CHUNK_ELSEWHERE = 2**26
+_STEP = 64
 
 
 class _OutputLoss(torch.autograd.Function):
-    """Summed loss of softmax(x Wᵀ + b); the gradients are made in the forward pass and only scaled in the backward."""
+    """Summed loss of softmax(x Wᵀ + b); the gradients are made in the forward pass and only scaled in the backward.
+
+    For one token with gold word g and smoothing s the loss is log Σ exp(logit) - (1-s) logit_g - s mean(logit), and its
+    gradient by the logits is softmax - (1-s) onehot_g - s/V. The last term is the same for every word, so it never
+    touches the N·V numbers: it is a product of two sums.
+    """
 
     @staticmethod
     def forward(
         ctx: Any, x_NE: Tensor, weight_VE: Tensor, bias_V: Tensor, gold_N: Tensor, smoothing: float, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
-        (N, E), V = x_NE.shape, weight_VE.shape[0]
+        N, V = x_NE.shape[0], weight_VE.shape[0]
         wide = torch.float64 if x_NE.dtype == torch.float64 else torch.float32
+        # Whole steps only: a matrix library prepares itself anew for every shape it meets.
+        x_PE = nn.functional.pad(x_NE.to(dtype), (0, 0, 0, -N % _STEP))
+        gold_P1 = nn.functional.pad(gold_N, (0, -N % _STEP)).unsqueeze(1)
+        cast_weight_VE, cast_bias_V = weight_VE.to(dtype), bias_V.to(dtype)
         needs_gradient = any(ctx.needs_input_grad)
-        x_NE, cast_weight_VE, cast_bias_V = x_NE.to(dtype), weight_VE.to(dtype), bias_V.to(dtype)
-        loss, nll = (torch.zeros((), dtype=wide, device=x_NE.device) for _ in range(2))
         if needs_gradient:
-            grad_x_NE = torch.empty_like(x_NE)
-            grad_weight_VE = torch.zeros((V, E), dtype=wide, device=x_NE.device)
+            grad_x_PE = torch.empty_like(x_PE)
+            grad_weight_VE = torch.zeros(weight_VE.shape, dtype=wide, device=x_NE.device)
             grad_bias_V = torch.zeros(V, dtype=wide, device=x_NE.device)
-        size = max(1, _CHUNK.get(x_NE.device.type, _CHUNK_ELSEWHERE) // V)
+            ones_1P = torch.ones((1, len(x_PE)), dtype=dtype, device=x_NE.device)
+        nll, log_sums = torch.zeros((2,), dtype=wide, device=x_NE.device)
+        size = max(1, _CHUNK.get(x_NE.device.type, _CHUNK_ELSEWHERE) // V // _STEP) * _STEP
         for first in range(0, N, size):
-            x_CE, gold_C1 = x_NE[first : first + size], gold_N[first : first + size].unsqueeze(1)
-            logits_CV = torch.addmm(cast_bias_V, x_CE, cast_weight_VE.t()).to(wide)
-            log_sum_C1 = torch.logsumexp(logits_CV, dim=1, keepdim=True)
-            nll_of_chunk = (log_sum_C1 - logits_CV.gather(1, gold_C1)).sum()
-            nll += nll_of_chunk
-            loss += (1.0 - smoothing) * nll_of_chunk
-            if smoothing:
-                loss += smoothing * (log_sum_C1.sum() - logits_CV.sum() / V)
+            x_CE, gold_C1 = x_PE[first : first + size], gold_P1[first : first + size]
+            C, real = len(x_CE), min(size, N - first)
+            logits_CV = torch.addmm(cast_bias_V, x_CE, cast_weight_VE.t())
+            gold_logit_C1 = logits_CV.gather(1, gold_C1).to(wide)
             if not needs_gradient:
+                log_sum_C1 = torch.logsumexp(logits_CV.to(wide), dim=1, keepdim=True)
+                nll += (log_sum_C1 - gold_logit_C1)[:real].sum()
+                log_sums += log_sum_C1[:real].sum()
                 continue
-            grad_CV = logits_CV.sub_(log_sum_C1).exp_()
-            if smoothing:
-                grad_CV -= smoothing / V
-            grad_CV.scatter_add_(1, gold_C1, grad_CV.new_full(gold_C1.shape, smoothing - 1.0))
-            grad_bias_V += grad_CV.sum(dim=0)
-            cast_CV = grad_CV.to(dtype)
-            torch.mm(cast_CV, cast_weight_VE, out=grad_x_NE[first : first + size])
-            grad_weight_VE += cast_CV.t() @ x_CE
+            probability_CV = torch.softmax(logits_CV, dim=1)
+            gold_probability_C1 = probability_CV.gather(1, gold_C1).to(wide)
+            nll_C1 = -gold_probability_C1.clamp(min=torch.finfo(wide).tiny).log()
+            nll += nll_C1[:real].sum()
+            log_sums += (nll_C1 + gold_logit_C1)[:real].sum()
+            grad_CV = probability_CV  # in place: softmax minus what should have been
+            rows_C = torch.arange(C, device=x_NE.device)
+            grad_CV[rows_C, gold_C1.squeeze(1)] = (gold_probability_C1 + (smoothing - 1.0)).to(dtype).squeeze(1)
+            grad_CV[real:] = 0.0
+            torch.mm(grad_CV, cast_weight_VE, out=grad_x_PE[first : first + size])
+            grad_weight_VE += grad_CV.t() @ x_CE
+            grad_bias_V += (ones_1P[:, :C] @ grad_CV).squeeze(0)  # a sum, several times faster
+        loss = nll.clone()
+        if smoothing:
+            x_sum_E, weight_sum_E = x_NE.sum(dim=0, dtype=wide), weight_VE.sum(dim=0, dtype=wide)
+            logit_means = (x_sum_E @ weight_sum_E + N * bias_V.sum(dtype=wide)) / V
+            loss = (1.0 - smoothing) * nll + smoothing * (log_sums - logit_means)
+            if needs_gradient:
+                grad_x_PE -= (smoothing / V * weight_sum_E).to(dtype)
+                grad_weight_VE -= smoothing / V * x_sum_E
+                grad_bias_V -= smoothing / V * N
         if needs_gradient:
-            ctx.save_for_backward(grad_x_NE, grad_weight_VE, grad_bias_V)
+            ctx.save_for_backward(grad_x_PE[:N], grad_weight_VE, grad_bias_V)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
@@ -81,5 +104,7 @@ def output_loss(
     kind = x_NE.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight_VE.dtype
     with torch.autocast(kind, enabled=False):
-        loss, nll = _OutputLoss.apply(x_NE, weight_VE, bias_V, gold_N, smoothing, dtype)
+        loss, nll = _OutputLoss.apply(  # type: ignore[no-untyped-call]
+            x_NE, weight_VE, bias_V, gold_N, smoothing, dtype
+        )
     return loss, nll

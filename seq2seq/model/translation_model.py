@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class TranslationModel(nn.Module):
     """GRU encoder, attention, GRU decoder. Seed torch before making one: the initial weights are part of the run.
 
-    `settings.tie_embeddings` says which embeddings are one matrix: `all` (source, target and output layer, Press & Wolf 2017,
-    three-way), `decoder` (target and output layer) or `none`.
+    `settings.tie_embeddings` says which embeddings are one matrix: `all` (source, target and output layer: three-way,
+    Press & Wolf 2017), `decoder` (target and output layer) or `none`.
     """
 
     def __init__(self, settings: ModelConfig, source_size: int, target_size: int) -> None:
@@ -44,6 +44,7 @@ class TranslationModel(nn.Module):
         # A word's vector is about one long as an input, whatever the size; see `initialise`.
         self.embedding_scale = math.sqrt(E)
         tying = settings.tie_embeddings
+        assert isinstance(tying, str), "what true or false means depends on the vocabulary; a Config says it in a word"
         if tying == "all":
             self.source_embedding.weight = self.target_embedding.weight
         if tying in ("all", "decoder"):

@@ -23,11 +23,11 @@ def build_optimizer(model: nn.Module, settings: TrainingConfig) -> torch.optim.A
         {"params": [p for _, p in named if p.dim() <= 1], "weight_decay": 0.0},
     ]
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    options = {"lr": settings.learning_rate, "betas": (settings.beta1, settings.beta2)}
+    rate, betas = settings.learning_rate, (settings.beta1, settings.beta2)
     try:
-        return kind(groups, fused=True, **options)
+        return kind(groups, lr=rate, betas=betas, fused=True)
     except RuntimeError:  # PyTorch before 2.4 has no fused kernel for the CPU
-        return kind(groups, **options)
+        return kind(groups, lr=rate, betas=betas)
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

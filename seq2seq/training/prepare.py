@@ -1,4 +1,4 @@
-"""From settings to numbers: the corpora are read, the tokenizer is trained on the training text, everything is encoded."""
+"""From settings to numbers: corpora are read, the tokenizer is trained on the training text, all is encoded."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def prepare(
             f"data.train: {train.too_long:,} pairs dropped: a side has more than {longest} pieces (data.max_length)"
         )
     if not len(train):
-        raise CorpusError(f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length.")
+        raise CorpusError(
+            f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length."
+        )
     encoded = encode_corpus(validation, tokenizer, longest)
     sources, targets = [source for source, _ in validation], [target for _, target in validation]
     return Prepared(tokenizer, train, ValidationSet(encoded, sources, targets), test, messages)

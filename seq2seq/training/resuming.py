@@ -38,8 +38,8 @@ def check_settings(stored: Config, asked: Config) -> None:
             continue
         if key == "tokenizer.vocab_size":
             raise ConfigError(
-                f"The run was begun with a vocabulary of {before[key]} pieces, and the settings ask for one of {now[key]} "
-                "(tokenizer.vocab_size); resume with the run's own vocabulary, or begin a new run."
+                f"The run was begun with a vocabulary of {before[key]} pieces, and the settings ask for one of "
+                f"{now[key]} (tokenizer.vocab_size); resume with the run's own vocabulary, or begin a new run."
             )
         raise ConfigError(
             f"{key} was {before.get(key)} when the run began and is {now.get(key)} now; it cannot change in a run. "
@@ -51,8 +51,8 @@ def check_corpus(checkpoint: Checkpoint, fingerprint: str, run: Path) -> None:
     """CheckpointError where the training pairs are not those that the run began with."""
     if checkpoint.facts.get("corpus") != fingerprint:
         raise CheckpointError(
-            f"The training pairs are not those that {run} was trained on, so it cannot go on as if nothing had happened; "
-            "put the old files back, or begin a new run."
+            f"The training pairs are not those that {run} was trained on, so it cannot go on as if nothing had "
+            "happened; put the old files back, or begin a new run."
         )
 
 

@@ -31,8 +31,12 @@ from seq2seq.training.validation import Stopped, ValidationResult, Validator
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
 
-# So many updates in a row without a finite gradient, and the training has failed.
-MOST_SKIPPED_IN_A_ROW = 10
+# A mean loss beyond this, in nats a token, is infinite in all but name: e^-50 beside 1 is 0 in every precision. A blind
+# guess among a million pieces costs 14.
+HIGHEST_LOSS = 50.0
+# So many updates in a row without a usable loss and gradient, and the training has failed: a batch may be bad, but here
+# the weights are.
+MOST_SKIPPED_IN_A_ROW = 3
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class Trainer:
             progress.validation_due = progress.step % every == 0 if every else progress.position == 0
             if progress.validation_due and not self._validate():
                 return "stopped"
-            if self.settings.checkpoint_every and progress.step % self.settings.checkpoint_every == 0:
+            often = self.settings.checkpoint_every
+            if often and progress.step % often == 0 and self._saved_step != progress.step:
                 self._save_last()
 
     def _reason_to_end(self) -> str | None:
@@ -158,13 +163,14 @@ class Trainer:
             loss_sum += self._backward(batch.to(self.setup.device, non_blocking=True), tokens)
         norm = self._gradient_norm()
         progress.step += 1
-        if math.isfinite(norm):
+        loss = loss_sum.item() / tokens
+        if math.isfinite(norm) and loss <= HIGHEST_LOSS:  # NaN is not
             self.optimizer.step()
             progress.skipped_in_a_row = 0
             self._loss_sum += loss_sum
             progress.interval_tokens += tokens
         else:
-            self._skip()
+            self._skip(loss)
         progress.target_tokens += tokens
         progress.interval_seconds += time.perf_counter() - began
         self.listener.updated(progress, tokens)
@@ -180,18 +186,35 @@ class Trainer:
         limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm
         return float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
 
-    def _skip(self) -> None:
+    def _skip(self, loss: float) -> None:
         """Leave the weights alone: one number that is not finite would spoil all of them."""
         progress = self.progress
         progress.skipped += 1
         progress.skipped_in_a_row += 1
-        self.listener.said(f"update {progress.step} skipped: its gradient is not finite")
+        cause = f"a loss of {loss:.3g} nats a token" if loss > HIGHEST_LOSS else "its loss or gradient is not finite"
+        self.listener.said(f"update {progress.step} skipped: {cause}")
         if progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
-            raise TrainingError(
-                f"The loss or its gradient has been non-finite for {MOST_SKIPPED_IN_A_ROW} updates in a row, the last at "
-                f"step {progress.step}; lower training.learning_rate ({self.settings.learning_rate:g}), set training.clip_norm "
-                f"(now {'off' if self.settings.clip_norm is None else f'{self.settings.clip_norm:g}'}), or use precision fp32."
-            )
+            count = f"for {progress.skipped_in_a_row} updates in a row, the last at step {progress.step}"
+            raise TrainingError(f"The loss or its gradient has been non-finite {count}; {self._advice()}.")
+
+    def _finite_weights(self) -> dict[str, Tensor]:
+        """The weights, for a checkpoint. TrainingError where one is not finite, since a step was too long for fp32."""
+        weights = dict(self.model.named_parameters())
+        for name, parameter in weights.items():
+            if not torch.isfinite(parameter).all():
+                raise TrainingError(
+                    f"The weights are non-finite at step {self.progress.step} ({name}) and have not been saved; "
+                    f"{self._advice()}."
+                )
+        return {name: parameter.detach() for name, parameter in weights.items()}
+
+    def _advice(self) -> str:
+        settings = self.settings
+        limit = "off" if settings.clip_norm is None else f"{settings.clip_norm:g}"
+        return (
+            f"lower training.learning_rate ({settings.learning_rate:g}), set training.clip_norm (now {limit}), "
+            "or use precision fp32"
+        )
 
     # -- reports, validation, checkpoints -----------------------------------------------------------------------------
 
@@ -218,6 +241,8 @@ class Trainer:
     def _validate(self) -> bool:
         """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due."""
         progress = self.progress
+        if not self.run.has("last"):  # there must be something to go on from before there is a best
+            self._save_last()
         try:
             result = self.validator.measure(self.should_stop)
         except Stopped:
@@ -239,7 +264,7 @@ class Trainer:
         if better:
             progress.best_score, progress.best_step, progress.best_scores = rank, progress.step, result.scores()
             progress.validations_since_best = 0
-            self.run.save("best", dict(self.model.named_parameters()), self._facts())
+            self.run.save("best", self._finite_weights(), self._facts())
         else:
             progress.validations_since_best += 1
         return better
@@ -252,7 +277,7 @@ class Trainer:
         self.progress.interval_loss = self._loss_sum.item()
         training = {**optimizer_tensors(self.model, self.optimizer), **random_states(self.setup.device)}
         facts = {**self._facts(), "progress": self.progress.as_dict()}
-        self.run.save("last", dict(self.model.named_parameters()), facts, training)
+        self.run.save("last", self._finite_weights(), facts, training)
         self._saved_step = self.progress.step
 
     def resume(self, checkpoint: Checkpoint) -> None:

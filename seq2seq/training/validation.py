@@ -15,7 +15,7 @@ from seq2seq.model.device import precision_context
 from seq2seq.translation.translator import Translator
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818  (nothing has gone wrong)
     """Someone asked for an end in the middle; what was begun is not finished."""
 
 
@@ -89,9 +89,16 @@ class Validator:
         return total / tokens
 
     def _translate(self, should_stop: Callable[[], bool]) -> list[str]:
-        hypotheses = []
-        for translation in self.translator.translate(self.data.sources, beam_size=1, n_best=1):
+        """Greedy translations, a batch at a time, so that a request to stop is heard between two of them."""
+        sources, size = self.data.sources, self.translator.decoding.batch_size
+        # Similar lengths together, as the translator itself would have it.
+        order = sorted(range(len(sources)), key=lambda number: len(sources[number]))
+        hypotheses = [""] * len(sources)
+        for first in range(0, len(order), size):
             if should_stop():
                 raise Stopped
-            hypotheses.append(translation.text)
+            numbers = order[first : first + size]
+            found = self.translator.translate([sources[number] for number in numbers], beam_size=1)
+            for number, translation in zip(numbers, found, strict=True):
+                hypotheses[number] = translation.text
         return hypotheses

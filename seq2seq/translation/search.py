@@ -1,19 +1,21 @@
 """Search: which target sentence does the model find most probable?
 
-Letters: B sentences still being translated, K beam size (slots per sentence), R = B·K rows, V vocabulary, U steps so far.
+Letters: B sentences still being translated, K beam size (slots per sentence), R = B·K rows, V vocabulary, U steps so
+far.
 
-The search talks to three things: `start` (read the source), `step` (log-probabilities of the next token) and `select` on
-the state. It knows no torch module, so a fake with a known answer can test it.
+The search talks to three things: `start` (read the source), `step` (log-probabilities of the next token) and `select`
+on the state. It knows no torch module, so a fake with a known answer can test it.
 
-Beam search as in Sutskever et al. 2014 (section 3.2): each sentence has K slots. A slot whose hypothesis has written the
-end of the sentence is closed and keeps it; the others go on with the best continuations of the open ones. A beam of one
-is therefore greedy search. Finished hypotheses compare by log-probability / length^penalty (length with the end mark).
-A sentence leaves the batch when its slots are closed, its length limit is reached, or no open slot can win any more; all
-of these depend on the sentence alone, so a translation never depends on its neighbours.
+Beam search as in Sutskever et al. 2014 (section 3.2): each sentence has K slots. A slot whose hypothesis has written
+the end of the sentence is closed and keeps it; the others go on with the best continuations of the open ones. A beam
+of one is therefore greedy search. Finished hypotheses compare by log-probability / length^penalty (length with the end
+mark). A sentence leaves the batch when its slots are closed, its length limit is reached, or no open slot can win any
+more; all of these depend on the sentence alone, so a translation never depends on its neighbours.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -94,7 +96,6 @@ def search(
     results: list[list[Hypothesis]] = [[] for _ in range(B)]
     for step in range(1, max(limits) + 1):
         log_probability_RV, state = model.step(previous_R, state)
-        log_probability_RV[:, list(settings.never)] = -torch.inf
         beam, parent_BK = _extend(beam, log_probability_RV, settings)
         done_B = _is_done(beam, step, settings)
         if done_B.any():
@@ -134,7 +135,7 @@ def _extend(beam: _Beam, log_probability_RV: Tensor, settings: SearchSettings) -
     V = log_probability_RV.shape[1]
     continued_BKV = beam.total_BK.unsqueeze(2) + log_probability_RV.view(B, K, V)
     continued_BKV.masked_fill_(beam.closed_BK.unsqueeze(2), -torch.inf)
-    # Ties and ranks must not depend on the batch, so the best K per slot are found first: small, and exact.
+    continued_BKV[:, :, list(settings.never)] = -torch.inf
     total_BK, flat_BK = continued_BKV.view(B, K * V).topk(K, dim=1)
     slot_K = torch.arange(K, device=flat_BK.device)
     # Open slots stand first: the j-th best continuation goes to the j-th slot as long as that slot is open.
@@ -142,8 +143,8 @@ def _extend(beam: _Beam, log_probability_RV: Tensor, settings: SearchSettings) -
     token_BK = torch.where(beam.closed_BK, settings.eos, flat_BK % V)
     total_BK = torch.where(beam.closed_BK, beam.total_BK, total_BK)
     length_BK = beam.length_BK.gather(1, parent_BK) + (~beam.closed_BK).long()
-    # A slot that nothing could fill (fewer continuations than slots) is closed as empty.
-    closed_BK = beam.closed_BK | (token_BK == settings.eos) | (total_BK == -torch.inf)
+    # A slot that nothing could fill (fewer continuations than slots) stays open and empty: the next step may fill it.
+    closed_BK = beam.closed_BK | ((token_BK == settings.eos) & (total_BK != -torch.inf))
     order_BK = closed_BK.long().argsort(dim=1, stable=True)
     parent_BK, token_BK = parent_BK.gather(1, order_BK), token_BK.gather(1, order_BK)
     U = beam.tokens_BKU.shape[2]
@@ -173,7 +174,7 @@ def _normalised(total: Tensor, length: Tensor, penalty: float) -> Tensor:
 
 def _is_done(beam: _Beam, step: int, settings: SearchSettings) -> Tensor:
     """Sentences that need no further step, (B,)."""
-    all_closed_B = beam.closed_BK.all(dim=1)
+    all_closed_B = (beam.closed_BK | (beam.total_BK == -torch.inf)).all(dim=1)
     at_limit_B = beam.limit_B <= step
     if settings.beam_size == 1 and settings.n_best == 1:
         return all_closed_B | at_limit_B
@@ -205,7 +206,8 @@ def _collect(beam: _Beam, settings: SearchSettings) -> list[tuple[int, list[Hypo
         hypotheses = [
             Hypothesis(tokens[slot][: lengths[slot] - closed[slot]], totals[slot], scores[slot])
             for slot in slots
-            if totals[slot] > -torch.inf
+            if totals[slot] != -math.inf
         ]
-        collected.append((number, hypotheses[: settings.n_best]))
+        # Where every continuation had probability zero there is still a translation: the empty one.
+        collected.append((number, hypotheses[: settings.n_best] or [Hypothesis([], -math.inf, -math.inf)]))
     return collected

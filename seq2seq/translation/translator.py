@@ -37,7 +37,7 @@ _SPARE_LENGTH = 10
 
 @dataclass(frozen=True)
 class Candidate:
-    """One translation of a line: its text and its score (log-probability / length^penalty; for split lines the mean)."""
+    """One translation of a line: its text and its score (log-probability / length^penalty; of split lines the mean)."""
 
     text: str
     score: float
@@ -75,11 +75,11 @@ class Translator:
 
     @classmethod
     def load(cls, path: Path, *, device: str = "auto") -> Translator:
-        """The translator of a run folder's best checkpoint, or of one of its checkpoints (RUN/best, RUN/last), in fp32."""
+        """The translator of a run folder (its best checkpoint) or of a checkpoint (RUN/best, RUN/last), in fp32."""
         folder, name = run_of(path)
         run = RunFolder.open(folder)
-        if name == "best" and not run.has("best") and run.has("last"):
-            name = "last"
+        if folder == path and not run.has("best") and run.has("last"):
+            name = "last"  # nothing has been validated yet; RUN/best by name means that one or none
         config = run_config(run)
         tokenizer = Tokenizer.load(run.path)
         chosen = choose_device(device)
@@ -171,7 +171,7 @@ def split_long(ids: Sequence[int], pieces: Sequence[str], longest: int) -> list[
 
 
 def run_of(path: Path) -> tuple[Path, str]:
-    """The run folder and the checkpoint that a path names: RUN is its best one, RUN/best and RUN/last are themselves."""
+    """The run folder and the checkpoint that a path names: RUN is its best one, RUN/best and RUN/last themselves."""
     if path.name in ("best", "last") and not (path / "config.yaml").exists() and (path.parent / "config.yaml").exists():
         return path.parent, path.name
     return path, "best"
@@ -185,7 +185,7 @@ def run_config(run: RunFolder) -> Config:
 
 
 def load_model(run: RunFolder, name: str, config: Config, tokenizer: Tokenizer) -> TranslationModel:
-    """The model of checkpoint `name`. CheckpointError where checkpoint, settings and tokenizer do not belong together."""
+    """The model of checkpoint `name`. CheckpointError where checkpoint, settings and tokenizer do not fit."""
     checkpoint = run.load(name)
     return model_from(checkpoint.weights, checkpoint.facts, config, tokenizer, run.path / name)
 
@@ -201,8 +201,8 @@ def model_from(
         if name not in weights or weights[name].shape != parameter.shape:
             found = tuple(weights[name].shape) if name in weights else "missing"
             raise CheckpointError(
-                f"{where} does not fit the settings beside it: {name} is {found} and should be {tuple(parameter.shape)}; "
-                "config.yaml or the checkpoint has been exchanged."
+                f"{where} does not fit the settings beside it: {name} is {found} and should be "
+                f"{tuple(parameter.shape)}; config.yaml or the checkpoint has been exchanged."
             )
     with torch.no_grad():
         for name, parameter in parameters.items():
@@ -218,8 +218,8 @@ def check_vocabulary(facts: dict[str, object], tokenizer: Tokenizer, where: Path
     sizes = (expected.get("source"), expected.get("target"))
     if sizes != (tokenizer.source_size, tokenizer.target_size):
         raise CheckpointError(
-            f"{where} was trained with vocabularies of {sizes[0]} (source) and {sizes[1]} (target) pieces, and the tokenizer "
-            f"beside it has {tokenizer.source_size} and {tokenizer.target_size}; put back the tokenizer of this run."
+            f"{where} was trained with vocabularies of {sizes[0]} (source) and {sizes[1]} (target) pieces, and the "
+            f"tokenizer beside it has {tokenizer.source_size} and {tokenizer.target_size}; put back the run's own."
         )
     if expected.get("fingerprint") != tokenizer.fingerprint():
         raise CheckpointError(
@@ -235,4 +235,3 @@ def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, object]:
         "target": tokenizer.target_size,
         "fingerprint": tokenizer.fingerprint(),
     }
-

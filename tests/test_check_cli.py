@@ -1,0 +1,74 @@
+"""Claims about `seq2seq check`: it reads what a training would read, says what it would cost, and makes nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, in_process, numbered_pairs, write_lines
+from safetensors.torch import load_file
+
+MISTAKES = [
+    ("training.learnign_rate=1", ("training.learnign_rate", "learning_rate")),
+    ("training.epochs=2.5", ("training.epochs",)),
+    ("model.attention.kind=aditive", ("aditive", "additive", "general")),
+    ("training.device=cuda:99", ("cuda:99", "cpu")),
+    ("data.train.source=none.en", ("data.train", "none.en")),
+    ("data.validation.target=none.de", ("data.validation", "none.de")),
+    ("data.max_length=1", ("data.max_length",)),
+]
+
+
+def rows(out: str) -> dict[str, str]:
+    return dict(re.findall(r"^  (\w[\w ]*?)  +(.+)$", out, flags=re.MULTILINE))
+
+
+def test_a_sound_config_gets_its_counts_and_makes_nothing(tiny: Path, trained: Path) -> None:
+    before = sorted(tiny.rglob("*"))
+    done = in_process("check", tiny / "tiny.yaml")
+    assert (done.status, done.err) == (0, "")
+    assert sorted(tiny.rglob("*")) == before
+    table = rows(done.out)
+    assert [table[f"{kind} pairs"] for kind in ("training", "validation", "test")] == ["160", "20", "20"]
+    weights = load_file(trained / "last" / "weights.safetensors")
+    assert table["parameters"] == f"{sum(tensor.numel() for tensor in weights.values()):,}"
+    assert table["vocabulary"] == "150 pieces"
+    assert table["updates an epoch"] == "7, 14 in all"  # as the finished run made
+    assert "MiB" in table["expected memory"]
+    assert table["device"] == "cpu"
+    assert f"seq2seq train {tiny / 'tiny.yaml'}" in done.out
+
+
+def test_what_is_left_out_is_counted_c021(tiny: Path) -> None:
+    sources = [source for source, _ in numbered_pairs()]
+    write_lines(tiny / "train.en", [*sources[:5], "", *sources[6:]])
+    done = in_process("check", tiny / "tiny.yaml", "--set", "data.max_length=13")
+    assert done.status == 0, done.err
+    assert re.search(r"data\.train: .*\b1\b", done.out)
+    assert "data.max_length" in done.out
+    assert int(rows(done.out)["training pairs"]) < 159
+
+
+@pytest.mark.parametrize(("setting", "words"), MISTAKES)
+def test_every_mistake_of_a_config_is_refused_by_name(tiny: Path, setting: str, words: tuple[str, ...]) -> None:
+    assert in_process("check", tiny / "tiny.yaml", "--set", setting).refused(*words).out == ""
+
+
+def test_a_config_that_does_not_exist_is_named_c131(tmp_path: Path) -> None:
+    in_process("check", tmp_path / "none.yaml").refused(str(tmp_path / "none.yaml"))
+
+
+def test_two_vocabularies_are_told_apart(tiny: Path) -> None:
+    done = in_process(
+        "check", tiny / "tiny.yaml", "--set", "tokenizer.shared=false", "--set", "tokenizer.vocab_size=80"
+    )
+    assert done.status == 0, done.err
+    assert rows(done.out)["vocabulary"] == "80 source, 80 target pieces"
+
+
+@pytest.mark.parametrize("name", ["reverse", "english_chinese"])
+def test_the_configs_that_come_with_the_program_are_sound(name: str) -> None:
+    done = in_process("check", ROOT / "configs" / f"{name}.yaml")
+    assert done.status == 0, done.err
+    assert "is sound" in done.out
