@@ -13,15 +13,16 @@ def write_file(path: Path, data: bytes | str) -> None:
     """Write to a temporary name in the same folder, flush to the disk, then rename. OSError names `path`."""
     content = data.encode("utf-8") if isinstance(data, str) else data
     if _is_special(path):
-        path.write_bytes(content)
+        with path.open("ab") as stream:
+            stream.write(content)
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     try:
         with temporary.open("wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(path)
+        temporary.replace(path.resolve())
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -31,8 +32,18 @@ def write_file(path: Path, data: bytes | str) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether this is a pipe, a terminal or a device such as /dev/null, which nothing may take the place of."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    """Whether this is a pipe, a terminal or a device such as /dev/null, which nothing may take the place of.
+
+    /dev/stdout is a link to what may be a file at the moment, so devices are known by their folder as well.
+    """
+    among_devices = path.absolute().parts[1:2] in (("dev",), ("proc",))
+    return path.exists() and (among_devices or not (path.is_file() or path.is_dir()))
+
+
+def _beside(path: Path) -> Path:
+    """A temporary name in the folder of the file itself: a link stays a link to it."""
+    file = path.resolve()
+    return file.with_name(f".{file.name}.{os.getpid()}.tmp")
 
 
 def sync_folder(folder: Path) -> None:
@@ -50,16 +61,16 @@ def sync_folder(folder: Path) -> None:
 def whole_file(path: Path) -> Iterator[IO[str]]:
     """A text file to write line by line that takes its name only when everything is written; UTF-8, LF line ends."""
     if _is_special(path):
-        with path.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+        with path.open("a", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
             yield stream
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     try:
         with temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(path)
+        temporary.replace(path.resolve())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:

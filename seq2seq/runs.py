@@ -204,6 +204,13 @@ class RunFolder:
 
     def load(self, name: str, *, with_training: bool = False) -> Checkpoint:
         """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole."""
+        try:
+            return self._read(name, with_training)
+        except (CheckpointError, FileNotFoundError):
+            # A training may have put the next one in its place while we read; a damaged one stays damaged.
+            return self._read(name, with_training)
+
+    def _read(self, name: str, with_training: bool) -> Checkpoint:
         folder = self._whole(name)
         facts = self._facts(folder)
         weights = self._tensors(folder, WEIGHTS, facts)

@@ -46,7 +46,8 @@ def test_what_is_left_out_is_counted_c021(tiny: Path) -> None:
     done = in_process("check", tiny / "tiny.yaml", "--set", "data.max_length=13")
     assert done.status == 0, done.err
     assert re.search(r"data\.train: .*\b1\b", done.out)
-    assert "data.max_length" in done.out
+    for key in ("data.train", "data.validation"):
+        assert re.search(rf"{key}: \d+ pairs .*\(data\.max_length\)", done.out)
     assert int(rows(done.out)["training pairs"]) < 159
 
 

@@ -239,6 +239,21 @@ def test_the_newest_whole_checkpoint_stands_in_between_two_renames_c505(folder: 
     assert loaded(folder) == 2.0
 
 
+def test_reading_while_a_training_saves_gives_the_old_or_the_new_one(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = folder._facts
+
+    def saved_meanwhile(path: Path) -> dict:
+        monkeypatch.setattr(folder, "_facts", facts)
+        read = facts(path)
+        folder.save("last", weights(3.0), {"step": 3})
+        return read
+
+    monkeypatch.setattr(folder, "_facts", saved_meanwhile)
+    assert loaded(folder) == 3.0
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", "null", '{"program": "seq2seq"}', "[" * 100_000, '{"program": 1}'])
 def test_strange_facts_are_refused(folder: RunFolder, content: str) -> None:
     (folder.path / "last" / FACTS).write_text(content)

@@ -65,7 +65,7 @@ def prepared(trained: Path) -> Prepared:
 
 @pytest.fixture
 def make(trained: Path, prepared: Prepared, tmp_path: Path) -> Iterator[Callable[..., Trainer]]:
-    """`make(validator=..., precision=..., model={...}, epochs=3, ...)`: a trainer of the tiny model, its run in `run`."""
+    """`make(validator=..., precision=..., epochs=3, ...)`: a trainer of the tiny model, in a run folder of its own."""
     folders = []
 
     def build(
@@ -317,7 +317,20 @@ def test_the_best_checkpoint_holds_the_weights_of_its_step(make: Callable[..., T
         assert all(torch.equal(saved[key], kept[step][key]) for key in saved)
 
 
-# -- how a training ends ---------------------------------------------------------------------------------------------
+# -- when a checkpoint is written, and how a training ends -----------------------------------------------------------
+
+
+def record_saves(trainer: Trainer) -> list[tuple[str, int]]:
+    """The list to which each checkpoint will be added, by name and step."""
+    saved: list[tuple[str, int]] = []
+    save = trainer.run.save
+
+    def recording(name: str, *arguments: object) -> None:
+        saved.append((name, trainer.progress.step))
+        save(name, *arguments)  # type: ignore[arg-type]
+
+    trainer.run.save = recording  # type: ignore[method-assign, assignment]
+    return saved
 
 
 def test_each_limit_ends_a_training(make: Callable[..., Trainer]) -> None:
@@ -329,25 +342,16 @@ def test_each_limit_ends_a_training(make: Callable[..., Trainer]) -> None:
 
 def test_a_checkpoint_is_written_as_often_as_asked(make: Callable[..., Trainer]) -> None:
     trainer = make(validator=Told([result()] * 3), checkpoint_every=3, validate_every=6, max_steps=8)
-    saved = []
-    save = trainer.run.save
-
-    def recording(name: str, *arguments: object) -> None:
-        saved.append((name, trainer.progress.step))
-        save(name, *arguments)  # type: ignore[arg-type]
-
-    trainer.run.save = recording  # type: ignore[method-assign, assignment]
+    saved = record_saves(trainer)
     trainer.train()
     assert saved == [("last", 3), ("best", 6), ("last", 6), ("last", 8)]
 
 
 def test_there_is_something_to_resume_before_there_is_a_best(make: Callable[..., Trainer]) -> None:
-    trainer = make()
-    saved = []
-    save = trainer.run.save
-    trainer.run.save = lambda name, *rest: (saved.append(name), save(name, *rest))  # type: ignore[method-assign, assignment]
+    trainer = make(validator=Told([result()]), epochs=1)
+    saved = record_saves(trainer)
     trainer.train()
-    assert saved[:3] == ["last", "best", "last"]
+    assert saved[:3] == [("last", 7), ("best", 7), ("last", 7)]
 
 
 # -- validation ------------------------------------------------------------------------------------------------------

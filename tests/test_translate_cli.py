@@ -151,6 +151,11 @@ def test_sizes_are_whole_numbers_above_zero(trained: Path, number: str) -> None:
         in_process("translate", trained, f"{option}={number}").refused(option, number)
 
 
+def test_a_device_that_is_not_there_is_refused_with_the_way_out_c126(trained: Path) -> None:
+    for device, words in (("cuda:99", ("cuda:99", "cpu")), ("gpu", ("'gpu'", "cpu", "cuda"))):
+        in_process("translate", trained, trained.parent / "test.en", "--device", device).refused(*words)
+
+
 # -- refusals come before output -------------------------------------------------------------------------------------
 
 
@@ -190,6 +195,25 @@ def test_an_output_that_is_a_pipe_stays_one(trained: Path, tmp_path: Path) -> No
         out, _ = reader.communicate(timeout=20)
     assert out.decode().split("\n")[:-1] == translate(trained, lines=SOURCES)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_an_output_that_is_a_link_stays_one(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "out.de").symlink_to(tmp_path / "there" / "out.de")
+    assert translate(trained, "--output", tmp_path / "out.de", lines=SOURCES[:1]) == []
+    assert (tmp_path / "out.de").is_symlink()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["out.de"]
+
+
+@posix_only
+def test_devices_are_never_replaced(tmp_path: Path) -> None:
+    from seq2seq import files
+
+    assert files._is_special(Path("/dev/null"))
+    assert files._is_special(Path("/dev/stdout"))  # a link, perhaps to a file that ">" has opened
+    with (tmp_path / "out").open("wb") as redirected:
+        files.write_file(Path(f"/dev/fd/{redirected.fileno()}"), "text\n")
+    assert (tmp_path / "out").read_text() == "text\n"
 
 
 # -- pipes and signals -----------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def _table() -> Iterator[str]:
 
     yield "# Settings"
     yield ""
-    yield "Written by `seq2seq schema --markdown`. Only `data` has to be given; a file says only what differs from here."
+    yield "Written by `seq2seq schema --markdown`. Only `data` has to be given; a config says only what differs."
     yield ""
     yield "| setting | must be | default | what it is |"
     yield "|---|---|---|---|"

@@ -113,10 +113,8 @@ def _translate_all(
     if split:
         shown = ", ".join(map(str, split[:5])) + (", ..." if len(split) > 5 else "")
         count, were = ("1 line", "was") if len(split) == 1 else (f"{len(split):,} lines", "were")
-        print(
-            f"seq2seq: {count} of more than {translator.longest_source} pieces {were} translated in parts (line {shown})",
-            file=sys.stderr,
-        )
+        long = f"{count} of more than {translator.longest_source} pieces"
+        print(f"seq2seq: {long} {were} translated in parts (line {shown})", file=sys.stderr)
 
 
 def _translate(translator: Translator, lines: list[str], args: argparse.Namespace) -> Iterator[Translation]:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # Batches' worth of sentences that are sorted together. On Multi30k with 2,000 tokens a batch 80 leave 4 % padding, and
 # two sentences of a batch meet again in the next epoch one time in five; sorting everything: 2 % and one time in two.
 POOL_BATCHES = 80
-# A batch of more rows than this has a multiple of it. Matrix libraries prepare themselves anew for every shape that they
-# have not met, which can cost more than the product itself, so there should be few shapes.
+# A batch of more rows than this has a multiple of it. Matrix libraries prepare themselves anew for every shape that
+# they have not met, which can cost more than the product itself, so there should be few shapes.
 ROWS = 8
 
 

@@ -99,7 +99,7 @@ def output_loss(
 
     The gold word is taught with probability 1 - smoothing + smoothing/V, every other word with smoothing/V. Only the
     first of the two results carries a gradient; the second is what perplexity is made of. Products are computed in the
-    precision of autocast where it is on, the softmax and all sums in fp32.
+    precision of autocast where it is on, all sums in fp32.
     """
     kind = x_NE.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight_VE.dtype

@@ -75,5 +75,10 @@ def prepare(
             f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length."
         )
     encoded = encode_corpus(validation, tokenizer, longest)
+    if encoded.too_long:
+        messages.append(
+            f"data.validation: {encoded.too_long:,} pairs left out of the loss but translated: a side has more than "
+            f"{longest} pieces (data.max_length)"
+        )
     sources, targets = [source for source, _ in validation], [target for _, target in validation]
     return Prepared(tokenizer, train, ValidationSet(encoded, sources, targets), test, messages)
