@@ -60,8 +60,8 @@ def main() -> int:
             if number >= WARM_UP:
                 speeds[kind].append(batch.tokens / seconds)
     print(
-        f"embedding {args.embedding}, hidden {args.hidden}, vocabulary {args.vocabulary:,}, {args.attention} attention, "
-        f"{args.tokens} positions a batch, {str(precision).removeprefix('torch.')} on {device}, "
+        f"embedding {args.embedding}, hidden {args.hidden}, vocabulary {args.vocabulary:,}, {args.attention} attention,"
+        f" {args.tokens} positions a batch, {str(precision).removeprefix('torch.')} on {device}, "
         f"{torch.get_num_threads()} threads, PyTorch {torch.__version__}"
     )
     print(f"{'decoder':<10}{'target tokens/s, median':>24}{'lowest':>10}{'highest':>10}{'parameters':>13}")

@@ -46,15 +46,16 @@ def main() -> int:
 def measure(kind: str, decoder: str, settings: list[str], folder: Path) -> str:
     """One training and its line of the table. Seconds are those of the training, validation included."""
     run = folder / f"{kind}-{decoder}"
-    settings = [f"model.attention.kind={kind}", *DECODERS[decoder], "training.threads=1", "training.device=cpu", *settings]
+    chosen = [f"model.attention.kind={kind}", *DECODERS[decoder], "training.threads=1", "training.device=cpu"]
     command = ["train", str(ROOT / "configs" / "reverse.yaml"), "--run", str(run)]
-    for setting in settings:
+    for setting in [*chosen, *settings]:
         command += ["--set", setting]
     seq2seq(*command)
+    source, target = (ROOT / "data" / "reverse" / name for name in ("test.source", "test.target"))
     output = run / "output.txt"
-    seq2seq("translate", str(run), str(ROOT / "data" / "reverse" / "test.source"), "--output", str(output), "--device", "cpu")
+    seq2seq("translate", str(run), str(source), "--output", str(output), "--device", "cpu")
     found = output.read_text(encoding="utf-8").splitlines()
-    expected = (ROOT / "data" / "reverse" / "test.target").read_text(encoding="utf-8").splitlines()
+    expected = target.read_text(encoding="utf-8").splitlines()
     exact = sum(one == other for one, other in zip(found, expected, strict=True)) / len(expected)
     end = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     return f"{kind:<12}{decoder:<10}{exact:>8.1%}{end['step']:>9}{end['elapsed_seconds']:>9.0f}"

@@ -102,7 +102,7 @@ class AttentionConfig(Section):
     """How the decoder looks back at the source."""
 
     kind: AttentionKind = Field(
-        default="general",
+        default="multi_head",
         description="How a query is compared with the source: my, additive (Bahdanau et al. 2015), tanh, qkv, "
         "multi_head (Vaswani et al. 2017), dot or general (Luong et al. 2015), or none for a plain encoder-decoder.",
     )

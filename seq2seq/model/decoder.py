@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from seq2seq.model.attention import Attention, Memory, build_attention
 from seq2seq.model.dropout import Dropout
+from seq2seq.model.gru import GRU
 from seq2seq.model.encoder import Encoded
 
 if TYPE_CHECKING:
@@ -107,9 +108,7 @@ class ParallelDecoder(Decoder):
         E, H = settings.embedding_size, settings.hidden_size
         self.between = settings.decoder.attend == "between"
         deeper = H + self.attention.context_size if self.between else H
-        self.layers = nn.ModuleList(
-            nn.GRU(deeper if number else E, H, batch_first=True) for number in range(self.layer_count)
-        )
+        self.layers = nn.ModuleList(GRU(deeper if number else E, H) for number in range(self.layer_count))
 
     def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
         states, last = self._run(0, embedded_RTE, state)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.model.dropout import Dropout
+from seq2seq.model.gru import GRU
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class BidirectionalLayer(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        self.forwards = nn.GRU(input_size, hidden_size // 2, batch_first=True)
-        self.backwards = nn.GRU(input_size, hidden_size // 2, batch_first=True)
+        self.forwards = GRU(input_size, hidden_size // 2)
+        self.backwards = GRU(input_size, hidden_size // 2)
 
     def forward(self, x_BSI: Tensor, turn_BS: Tensor, last_B: Tensor) -> tuple[Tensor, Tensor]:
         """States of all positions (B,S,H) and the state in which each direction has read the whole sentence (B,H)."""
