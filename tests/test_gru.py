@@ -5,12 +5,12 @@ import torch
 
 from seq2seq.model.gru import GRU
 
-B, T, I, H = 2, 5, 3, 4
+B, T, D, H = 2, 5, 3, 4
 
 
 def layers(dtype: torch.dtype) -> tuple[GRU, torch.nn.GRU]:
     torch.manual_seed(1)
-    ours, theirs = GRU(I, H).to(dtype), torch.nn.GRU(I, H, batch_first=True).to(dtype)
+    ours, theirs = GRU(D, H).to(dtype), torch.nn.GRU(D, H, batch_first=True).to(dtype)
     theirs.load_state_dict(ours.state_dict())
     return ours, theirs
 
@@ -19,13 +19,13 @@ def layers(dtype: torch.dtype) -> tuple[GRU, torch.nn.GRU]:
 @pytest.mark.parametrize("begins_with_a_state", [True, False])
 def test_states_and_all_gradients_are_pytorchs(dtype: torch.dtype, tolerance: float, begins_with_a_state: bool) -> None:
     ours, theirs = layers(dtype)
-    x_BTI = torch.randn(B, T, I, dtype=dtype, requires_grad=True)
+    x_BTD = torch.randn(B, T, D, dtype=dtype, requires_grad=True)
     first_1BH = torch.randn(1, B, H, dtype=dtype, requires_grad=True) if begins_with_a_state else None
     weights_BTH = torch.randn(B, T, H, dtype=dtype)
     results = []
     for layer in (ours, theirs):
-        states_BTH, last_1BH = layer(x_BTI, first_1BH)
-        wanted = [x_BTI, *layer.parameters()] + ([first_1BH] if first_1BH is not None else [])
+        states_BTH, last_1BH = layer(x_BTD, first_1BH)
+        wanted = [x_BTD, *layer.parameters()] + ([first_1BH] if first_1BH is not None else [])
         loss = (states_BTH * weights_BTH).sum() + last_1BH.square().sum()
         results.append([states_BTH, last_1BH, *torch.autograd.grad(loss, wanted)])
     for one, other in zip(*results, strict=True):
@@ -34,34 +34,34 @@ def test_states_and_all_gradients_are_pytorchs(dtype: torch.dtype, tolerance: fl
 
 def test_the_gradient_is_that_of_the_formula() -> None:
     ours, _ = layers(torch.float64)
-    x_BTI = torch.randn(B, T, I, dtype=torch.float64, requires_grad=True)
+    x_BTD = torch.randn(B, T, D, dtype=torch.float64, requires_grad=True)
     first_1BH = torch.randn(1, B, H, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x, first: ours(x, first)[0], (x_BTI, first_1BH))
+    assert torch.autograd.gradcheck(lambda x, first: ours(x, first)[0], (x_BTD, first_1BH))
 
 
 def test_training_and_translating_compute_the_same_states() -> None:
     ours, _ = layers(torch.float32)
-    x_BTI = torch.randn(B, T, I)
+    x_BTD = torch.randn(B, T, D)
     with torch.no_grad():
-        quiet, _ = ours(x_BTI)
-    torch.testing.assert_close(ours(x_BTI)[0], quiet, rtol=0, atol=1e-6)
+        quiet, _ = ours(x_BTD)
+    torch.testing.assert_close(ours(x_BTD)[0], quiet, rtol=0, atol=1e-6)
 
 
 def test_bf16_stays_close_to_fp32() -> None:
     ours, _ = layers(torch.float32)
-    x_BTI = torch.randn(B, T, I)
+    x_BTD = torch.randn(B, T, D)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        rough, _ = ours(x_BTI)
+        rough, _ = ours(x_BTD)
     assert rough.dtype == torch.bfloat16
-    torch.testing.assert_close(rough.float(), ours(x_BTI)[0], rtol=0, atol=0.03)
+    torch.testing.assert_close(rough.float(), ours(x_BTD)[0], rtol=0, atol=0.03)
 
 
 def test_steps_one_by_one_are_the_steps_at_once() -> None:
     ours, _ = layers(torch.float64)
-    x_BTI = torch.randn(B, T, I, dtype=torch.float64)
-    together, _ = ours(x_BTI)
+    x_BTD = torch.randn(B, T, D, dtype=torch.float64)
+    together, _ = ours(x_BTD)
     state_1BH, alone = None, []
     for t in range(T):
-        states_B1H, state_1BH = ours(x_BTI[:, t : t + 1], state_1BH)
+        states_B1H, state_1BH = ours(x_BTD[:, t : t + 1], state_1BH)
         alone.append(states_B1H)
     torch.testing.assert_close(torch.cat(alone, dim=1), together)

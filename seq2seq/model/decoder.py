@@ -27,8 +27,8 @@ from torch import Tensor, nn
 
 from seq2seq.model.attention import Attention, Memory, build_attention
 from seq2seq.model.dropout import Dropout
-from seq2seq.model.gru import GRU
 from seq2seq.model.encoder import Encoded
+from seq2seq.model.gru import GRU
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import ModelConfig

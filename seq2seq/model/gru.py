@@ -86,12 +86,9 @@ class GRU(nn.GRU):
         if first_1BH is None:
             first_1BH = x_BTI.new_zeros(1, len(x_BTI), self.hidden_size)
         with torch.autocast("cpu", enabled=False):
-            weights = [
-                parameter.to(dtype)
-                for parameter in (self.weight_ih_l0, self.bias_ih_l0, self.weight_hh_l0, self.bias_hh_l0)
-            ]
-            inputs_TBG = nn.functional.linear(x_BTI.to(dtype).transpose(0, 1).contiguous(), *weights[:2])
+            weight_GI, weight_GH, bias_G, recurrent_bias_G = (weight.to(dtype) for weight in self.parameters())
+            inputs_TBG = nn.functional.linear(x_BTI.to(dtype).transpose(0, 1).contiguous(), weight_GI, bias_G)
             states_TBH = _Recurrence.apply(  # type: ignore[no-untyped-call]
-                inputs_TBG, first_1BH[0].to(dtype), *weights[2:]
+                inputs_TBG, first_1BH[0].to(dtype), weight_GH, recurrent_bias_G
             )
         return states_TBH.transpose(0, 1), states_TBH[-1:]
