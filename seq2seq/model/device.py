@@ -68,6 +68,16 @@ def precision_context(device: torch.device, precision: torch.dtype) -> torch.aut
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == torch.bfloat16)
 
 
+def autocast_dtype(kind: str) -> torch.dtype | None:
+    """The precision of matrix products where autocast is on for this kind of device (cpu, cuda, ...), else None."""
+    try:
+        return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+    except (AttributeError, TypeError):  # PyTorch 2.3 asks about each kind by a function of its own
+        if kind == "cpu":
+            return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
+        return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+
+
 def keep_freed_memory() -> None:
     """Let glibc keep the memory of freed tensors for the next ones, where there is a glibc.
 

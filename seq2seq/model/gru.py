@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seq2seq.model.device import autocast_dtype
+
 
 class _Recurrence(torch.autograd.Function):
     """All steps from the projected inputs: states (T,B,H)."""
@@ -82,7 +84,7 @@ class GRU(nn.GRU):
         if x_BTI.device.type != "cpu" or not torch.is_grad_enabled():
             states_BTH, last_1BH = super().forward(x_BTI, first_1BH)
             return states_BTH, last_1BH
-        dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x_BTI.dtype
+        dtype = autocast_dtype("cpu") or x_BTI.dtype
         if first_1BH is None:
             first_1BH = x_BTI.new_zeros(1, len(x_BTI), self.hidden_size)
         with torch.autocast("cpu", enabled=False):

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seq2seq.model.device import autocast_dtype
+
 # Numbers in one chunk of logits: enough for a large product, little enough to stay near the processor's cache.
 _CHUNK = {"cpu": 2**22}
 _CHUNK_ELSEWHERE = 2**26
@@ -102,7 +104,7 @@ def output_loss(
     precision of autocast where it is on, all sums in fp32.
     """
     kind = x_NE.device.type
-    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight_VE.dtype
+    dtype = autocast_dtype(kind) or weight_VE.dtype
     with torch.autocast(kind, enabled=False):
         loss, nll = _OutputLoss.apply(  # type: ignore[no-untyped-call]
             x_NE, weight_VE, bias_V, gold_N, smoothing, dtype
