@@ -197,7 +197,7 @@ def test_the_article_follows_the_sound() -> None:
 def test_reverse_is_the_same_digits_backwards_and_its_splits_are_apart() -> None:
     sources: list[str] = []
     lengths: dict[int, int] = {}
-    for name, size in (("train", 10_000), ("validation", 500), ("test", 500)):
+    for name, size in (("train", 25_000), ("validation", 500), ("test", 500)):
         source, target = lines(REVERSE / f"{name}.source"), lines(REVERSE / f"{name}.target")
         assert len(source) == len(target) == size
         for one, other in zip(source, target, strict=True):

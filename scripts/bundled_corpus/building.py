@@ -82,7 +82,7 @@ def english_chinese() -> dict[str, list[Pair]]:
 def reverse() -> dict[str, list[Pair]]:
     """The three splits of data/reverse: digits and the same digits backwards, 3 to 12 of them."""
     draw = Draw(SEED)
-    sizes = {"train": 10_000, "validation": 500, "test": 500}
+    sizes = {"train": 25_000, "validation": 500, "test": 500}
     seen: set[str] = set()
     splits: dict[str, list[Pair]] = {}
     # The held-out splits draw first: they get their share of the few short strings.
