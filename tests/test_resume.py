@@ -187,7 +187,7 @@ def test_the_same_corpus_may_lie_elsewhere(tiny: Path) -> None:
     ("setting", "words"),
     [
         ("model.hidden_size=64", ("model.hidden_size", "32", "64")),
-        ("model.attention.kind=additive", ("model.attention.kind", "general", "additive")),
+        ("model.attention.kind=additive", ("model.attention.kind", "multi_head", "additive")),
         ("tokenizer.model_type=char", ("tokenizer.model_type", "bpe", "char")),
         ("training.batch_tokens=300", ("training.batch_tokens", "400", "300")),
         ("seed=2", ("seed", "1", "2")),

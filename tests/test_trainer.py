@@ -155,8 +155,11 @@ def test_two_batches_accumulated_are_one_batch_of_both(make: Callable[..., Train
     parts, whole = make(**settings), make(**settings)
     parts._update([first, second])
     whole._update([np.concatenate([first, second])])
-    for name, weight in weights(parts.model).items():
-        torch.testing.assert_close(weight, weights(whole.model)[name], rtol=0, atol=1e-6)
+    for (name, one), other in zip(parts.model.named_parameters(), whole.model.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=0, atol=1e-7, msg=name)
+        # Adam's first step divides a gradient by its own size: of mere rounding it makes a whole step.
+        clear = other.grad.abs() > 1e-4
+        torch.testing.assert_close(one[clear], other[clear], rtol=0, atol=1e-6, msg=name)
     assert parts.progress.interval_tokens == whole.progress.interval_tokens
     assert parts._loss_sum.item() == pytest.approx(whole._loss_sum.item(), rel=1e-6)
 

@@ -377,7 +377,9 @@ def test_translating_asks_for_no_gradient_and_changes_no_weight() -> None:
 
 # ---- weights, settings and tokenizer that belong together
 
-SETTINGS = ModelConfig(embedding_size=12, hidden_size=8, tie_embeddings="all")
+SETTINGS = ModelConfig.model_validate(
+    {"embedding_size": 12, "hidden_size": 8, "attention": {"kind": "general"}, "tie_embeddings": "all"}
+)
 
 
 def config_of(settings: ModelConfig) -> Any:
