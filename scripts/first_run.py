@@ -40,6 +40,15 @@ def main(arguments):
     install("dev" if tests else "")
     if tests:
         return run([venv_program("python"), "-m", "pytest", *arguments], cwd=ROOT)
+    if not arguments:
+        folder = Path(run_folder([]))
+        if (folder / "test.json").exists():
+            say(f"{folder} is trained already; to train it anew, add --overwrite. Translate sentences of your own:")
+            print(f"  {shown(venv_program('seq2seq'))} translate {folder}")
+            return 0
+        if (folder / "config.yaml").exists():
+            say(f"{folder} has been begun; going on with it.")
+            arguments = ["--run", str(folder), "--resume"]
     # Where the person stands, so that paths in the arguments and the run folder are where they expect them.
     status = run([venv_program("python"), "-m", "seq2seq", "train", *arguments])
     if status == 0:

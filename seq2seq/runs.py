@@ -321,6 +321,13 @@ class RunFolder:
         write_file(path, "".join(kept))
 
 
+def run_of(path: Path) -> tuple[Path, str]:
+    """The run folder and the checkpoint that a path names: RUN is its best one, RUN/best and RUN/last themselves."""
+    if path.name in ("best", "last") and not (path / "config.yaml").exists() and (path.parent / "config.yaml").exists():
+        return path.parent, path.name
+    return path, "best"
+
+
 def _lock_file(stream: IO[bytes]) -> None:
     """An exclusive lock that the system releases when the process ends; OSError where another process holds it."""
     if os.name == "nt":

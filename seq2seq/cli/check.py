@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,12 +44,16 @@ def run(args: argparse.Namespace) -> int:
     rows = [*_corpus_rows(config, prepared), *_model_rows(config, prepared), ("device", str(device))]
     for name, value in rows:
         print(f"  {name:<18} {value}")
-    print(f"{args.config} is sound. Train with: seq2seq train {args.config}")
+    train = ["seq2seq", "train", args.config, *(word for setting in args.set for word in ("--set", setting))]
+    if config.run is None:
+        train += ["--run", "DIR"]
+    print(f"{args.config} is sound. Train with: {shlex.join(train)}")
     return 0
 
 
 def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
     from seq2seq.corpus.batches import BatchSampler
+    from seq2seq.training.prepare import advice
 
     train, settings = prepared.train, config.training
     sampler = BatchSampler(
@@ -60,6 +65,8 @@ def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
     )
     batches = sampler.epoch(0)
     updates = -(-len(batches) // settings.accumulate)
+    for message in advice(settings, updates * settings.epochs):
+        print(message)
     rows = [
         ("training pairs", f"{len(train):,}"),
         ("validation pairs", f"{len(prepared.validation.sources):,}"),
@@ -69,7 +76,7 @@ def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
     lengths = f"{train.source.lengths.mean():.1f} source, {train.target.lengths.mean():.1f} target"
     rows += [
         ("mean pieces", lengths),
-        ("updates an epoch", f"{updates:,}, {updates * settings.epochs:,} in all"),
+        ("updates an epoch", f"{updates:,}, about {updates * settings.epochs:,} in all"),
         ("real tokens", f"{sampler.real_share(batches):.1%} of batch positions"),
     ]
     return rows

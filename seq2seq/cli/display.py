@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from seq2seq.training.log import clock, line_of, scores_in_words
+from seq2seq.training.prepare import advice
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config
@@ -95,9 +96,11 @@ class Display:
             f"{config.model.attention.kind} attention"
         )
         self._say(
-            f"training    {trainer.schedule.total_updates:,} updates on {trainer.setup.device} in {precision}; "
+            f"training    about {trainer.schedule.total_updates:,} updates on {trainer.setup.device} in {precision}; "
             f"run {self.folder.path}"
         )
+        for message in advice(config.training, trainer.schedule.total_updates):
+            self._say(message)
 
     def summary(self, summary: Summary, folder: RunFolder) -> None:
         """The table at the end."""

@@ -45,13 +45,15 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.evaluation.test_set import configured_test_set, test_set_from_files
     from seq2seq.files import write_file
     from seq2seq.model.device import keep_freed_memory
-    from seq2seq.runs import RunFolder
-    from seq2seq.translation.translator import Translator, run_config, run_of
+    from seq2seq.runs import RunFolder, run_of
+    from seq2seq.translation.translator import Translator, run_config
 
     if (args.source is None) != (not args.reference):
         raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
     if args.tokenize is not None:
         check_tokenizer(args.tokenize)
+    if args.output is not None and not Path(args.output).absolute().parent.is_dir():
+        raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
     folder, _ = run_of(Path(args.run_folder))
     config = run_config(RunFolder.open(folder))
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)

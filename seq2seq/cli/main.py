@@ -30,6 +30,9 @@ from seq2seq.errors import Seq2SeqError
 
 VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
 
+# What `pip install` brings; without it the command has been started with another Python.
+_NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "torch", "tqdm", "yaml"}
+
 REFUSED, BUG, INTERRUPTED, READER_LEFT, TERMINATED = 2, 1, 130, 141, 143
 # What a full disk or a dying one answers; such an error has no file name when it comes from a write.
 _CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -95,6 +98,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return READER_LEFT
     except OSError as error:
         return _refuse_or_report_os_error(error)
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDED:
+            return _report_bug()
+        return _refuse(
+            f"The package {error.name} is not installed for {sys.executable}. Use the Python of the environment that "
+            "scripts/first_run.py makes (.venv), or install everything with: pip install -e ."
+        )
     except MemoryError:
         return _refuse("Memory is used up; a smaller batch, model or corpus needs less.")
     except Exception:

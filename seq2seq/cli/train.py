@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,9 +53,7 @@ def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
     from seq2seq.errors import ConfigError, RunError
 
     path = Path(args.config) if args.config is not None else None
-    if path is None and args.resume:
-        if args.run is None:
-            raise ConfigError("Nothing says which run to resume; give its folder with --run, or its config.")
+    if path is None and args.resume and args.run is not None:
         path = Path(args.run) / "config.yaml"
         if not path.is_file():
             raise RunError(f"There is no run in {Path(args.run).absolute()}: it has no config.yaml. Check --run.")
@@ -125,7 +124,10 @@ def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) ->
             summary = trainer.train()
         display.summary(summary, folder)
     if summary.reason == "stopped":
-        print(f"stopped at step {summary.step}; go on with: seq2seq train --run {folder.path} --resume", flush=True)
+        print(
+            f"stopped at step {summary.step}; go on with: seq2seq train --run {shlex.quote(str(folder.path))} --resume",
+            flush=True,
+        )
     stop.end_as_asked()
     _show_result(folder, prepared.test, config.training.device)
     return 0
@@ -162,4 +164,4 @@ def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None, device: 
             print(f"  reference    {targets[index]}\n")
     elif not sys.stdout.isatty():
         print()
-    print(f"Translate your own sentences:  seq2seq translate {folder.path}", flush=True)
+    print(f"Translate your own sentences:  seq2seq translate {shlex.quote(str(folder.path))}", flush=True)

@@ -61,7 +61,9 @@ def _positive(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Translates everything that comes in."""
     from seq2seq.corpus.lines import read_lines
+    from seq2seq.runs import RunFolder, run_of
 
+    RunFolder.open(run_of(Path(args.run_folder))[0])  # a misspelt run is said at once, before anything is read
     total = None
     if args.file is not None:
         # A bad line near the end must not cost the work before it, so the whole file is read once before.

@@ -15,7 +15,17 @@ from seq2seq.evaluation.scores import refuse_pieces
 from seq2seq.training.validation import ValidationSet
 
 if TYPE_CHECKING:
-    from seq2seq.config.schema import Config
+    from seq2seq.config.schema import Config, TrainingConfig
+
+
+def advice(settings: TrainingConfig, updates: int) -> list[str]:
+    """What is allowed and yet cannot be meant, in sentences; none for most trainings."""
+    if settings.warmup_steps < updates:
+        return []
+    return [
+        f"training.warmup_steps is {settings.warmup_steps:,} and there are only about {updates:,} updates, so the "
+        "learning rate never reaches its full size; lower it, raise training.epochs, or lower training.batch_tokens"
+    ]
 
 
 @dataclass(frozen=True)
@@ -67,9 +77,8 @@ def prepare(
     longest = config.data.max_length
     train = encode_corpus(corpora.train, tokenizer, longest, progress)
     if train.too_long:
-        messages.append(
-            f"data.train: {train.too_long:,} pairs dropped: a side has more than {longest} pieces (data.max_length)"
-        )
+        count = "1 pair" if train.too_long == 1 else f"{train.too_long:,} pairs"
+        messages.append(f"data.train: {count} dropped: a side has more than {longest} pieces (data.max_length)")
     if not len(train):
         raise CorpusError(
             f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length."

@@ -21,7 +21,7 @@ from seq2seq.corpus.tokenizer import BOS, EOS, PAD, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.device import choose_device, precision_context
 from seq2seq.model.translation_model import TranslationModel, build_model
-from seq2seq.runs import RunFolder
+from seq2seq.runs import RunFolder, run_of
 from seq2seq.translation.search import Hypothesis, SearchSettings, search
 
 if TYPE_CHECKING:
@@ -168,13 +168,6 @@ def split_long(ids: Sequence[int], pieces: Sequence[str], longest: int) -> list[
         parts.append(list(ids[start:cut]))
         start = cut
     return [*parts, list(ids[start:])]
-
-
-def run_of(path: Path) -> tuple[Path, str]:
-    """The run folder and the checkpoint that a path names: RUN is its best one, RUN/best and RUN/last themselves."""
-    if path.name in ("best", "last") and not (path / "config.yaml").exists() and (path.parent / "config.yaml").exists():
-        return path.parent, path.name
-    return path, "best"
 
 
 def run_config(run: RunFolder) -> Config:
