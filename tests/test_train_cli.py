@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -149,7 +150,7 @@ def test_an_ascii_locale_changes_nothing_c017_and_files_get_plain_lines_c516(
     assert losses(run) == losses(trained)
     assert (run / "tokenizer.model").read_bytes() == (trained / "tokenizer.model").read_bytes()
     assert "160 pairs" in done.out
-    assert f"seq2seq translate {run}" in done.out
+    assert f"seq2seq translate {shlex.quote(str(run))}" in done.out
     assert b"\r" not in done.out_bytes
     assert b"\x1b" not in done.out_bytes
     # One line an event, and a heading and an end that do not grow.
@@ -286,10 +287,11 @@ def test_a_corpus_that_does_not_exist_is_named_with_its_key_c135(tiny: Path, nam
     refused_and_nothing_made(tiny, words=(key, str((tiny / name).resolve())))
 
 
-def test_no_run_at_all_is_refused(tiny: Path) -> None:
+def test_no_run_at_all_is_refused(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(tiny, (f"run: {(tiny / 'run').as_posix()}\n", ""))
     refused_and_nothing_made(tiny, words=("--run",))
-    in_process("train", "--resume").refused("--run")
+    monkeypatch.chdir(tiny)  # where the bundled config's own run has not been made
+    in_process("train", "--resume").refused("There is no run folder", "english-chinese")
 
 
 # -- the run folder --------------------------------------------------------------------------------------------------
