@@ -6,28 +6,42 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 def write_file(path: Path, data: bytes | str) -> None:
     """Write to a temporary name in the same folder, flush to the disk, then rename. OSError names `path`."""
-    content = data.encode("utf-8") if isinstance(data, str) else data
+    with _replacing(path, "b") as stream:
+        stream.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[IO[str]]:
+    """A text file to write line by line that takes its name only when everything is written; UTF-8, LF line ends."""
+    with _replacing(path, "", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _replacing(path: Path, kind: str, **options: str) -> Iterator[IO[Any]]:
+    """What is written here takes the place of `path` when all of it is on the disk; otherwise nothing is left of it."""
     if _is_special(path):
-        with path.open("ab") as stream:
-            stream.write(content)
+        with path.open(f"a{kind}", **options) as stream:  # type: ignore[call-overload]
+            yield stream
         return
     temporary = _beside(path)
     try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
+        with temporary.open(f"w{kind}", **options) as stream:  # type: ignore[call-overload]
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path.resolve())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         # The temporary name means nothing to a person.
         raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
     sync_folder(path.parent)
 
 
@@ -55,25 +69,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[IO[str]]:
-    """A text file to write line by line that takes its name only when everything is written; UTF-8, LF line ends."""
-    if _is_special(path):
-        with path.open("a", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-            yield stream
-        return
-    temporary = _beside(path)
-    try:
-        with temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path.resolve())
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-    sync_folder(path.parent)
