@@ -1,18 +1,17 @@
 """A run folder: everything that a training made and everything that a translation needs.
 
-    config.yaml        all settings, resolved
+    config.yaml        all settings, resolved, with a digest in its heading
     tokenizer.model    (or tokenizer.source.model and tokenizer.target.model)
     best/  last/       weights.safetensors and checkpoint.json; last/ also training.safetensors, for a resume
     metrics.jsonl      one JSON object a line; train.log: the same for people
 
-A checkpoint is a folder whose checkpoint.json names every other file in it with size and SHA-256; it is written beside
-the old one and takes its place by renaming, so a crash at any moment leaves one that is whole. Weights are safetensors,
-facts are JSON: opening a run of a stranger runs no code.
+A checkpoint is a folder whose checkpoint.json names every other file in it with size and SHA-256, and the tokenizer
+beside it; it is written beside the old one and takes its place by renaming, so a crash at any moment leaves one that is
+whole.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -22,18 +21,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from seq2seq import __version__
+from seq2seq.checkpoints import FACTS, TRAINING, WEIGHTS, read_facts, read_tensors, write_checkpoint
 from seq2seq.errors import CheckpointError, RunError
 from seq2seq.files import sync_folder, write_file
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 1
-WEIGHTS, TRAINING, FACTS = "weights.safetensors", "training.safetensors", "checkpoint.json"
 # What a crash can leave of a checkpoint called `last`: the next one, whole or not, and the one before.
 _NEXT, _BEFORE = ".next", ".before"
 _OUR_FILES = ("config.yaml", "metrics.jsonl", "train.log", "test.json", ".lock")
-_MOST_FACTS = 16 * 2**20
+_MOST_CONFIG = 1_000_001  # bytes; one more than is read as settings
+# The first two lines of a config.yaml that the program wrote; the digest is that of all lines but its own.
+_HEADING = "# All settings of this run, as seq2seq {} understood them."
+_SEAL = "# SHA-256 of the rest: {}  (delete this line if you change the file by hand)"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,29 @@ class RunFolder:
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         for name, data in tokenizer_files.items():
             write_file(self.path / name, data)
-        write_file(self.path / "config.yaml", config)
+        self.write_config(config)
+
+    def write_config(self, settings: str) -> None:
+        """Write config.yaml: the settings under a heading that says whether they are still as they were written."""
+        heading = _HEADING.format(__version__) + "\n"
+        digest = hashlib.sha256((heading + settings).encode("utf-8")).hexdigest()
+        write_file(self.path / "config.yaml", f"{heading}{_SEAL.format(digest)}\n{settings}")
+
+    def check_config(self) -> None:
+        """RunError where config.yaml is not as the program wrote it; without the line of the digest all is accepted."""
+        path = self.path / "config.yaml"
+        with path.open("rb") as stream:
+            lines = stream.read(_MOST_CONFIG).split(b"\n", 2)
+        sealed = b"SHA-256" in b"\n".join(lines[:2]) or b"\n".join(lines[1:2]).startswith(b"#")
+        if not sealed:
+            return
+        lines += [b""] * (3 - len(lines))
+        digest = hashlib.sha256(lines[0] + b"\n" + lines[2]).hexdigest()
+        if lines[1] != _SEAL.format(digest).encode("ascii"):
+            raise RunError(
+                f"{path} is damaged or was changed: it does not match the SHA-256 in its line 2. Restore it from a "
+                "copy; if you changed it yourself, delete line 2."
+            )
 
     def holds_run(self) -> bool:
         """Whether a run has begun here."""
@@ -173,7 +197,7 @@ class RunFolder:
             following.rename(target)
         shutil.rmtree(following, ignore_errors=True)
         try:
-            self._write_checkpoint(following, facts, {WEIGHTS: weights, TRAINING: training})
+            write_checkpoint(following, facts, {WEIGHTS: weights, TRAINING: training})
         except OSError:
             shutil.rmtree(following, ignore_errors=True)  # a full disk needs the room
             raise
@@ -184,24 +208,6 @@ class RunFolder:
         sync_folder(self.path)
         shutil.rmtree(before, ignore_errors=True)
 
-    @staticmethod
-    def _write_checkpoint(
-        folder: Path, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor] | None]
-    ) -> None:
-        """Make a folder with all of a checkpoint; the list of its files comes last and says that it is whole."""
-        from safetensors.torch import save
-
-        folder.mkdir()
-        files = {}
-        for file_name, tensors in parts.items():
-            if tensors is None:
-                continue
-            data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
-            write_file(folder / file_name, data)
-            files[file_name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        content = {"format": FORMAT, "program": "seq2seq", **facts, "files": files}
-        write_file(folder / FACTS, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-
     def load(self, name: str, *, with_training: bool = False) -> Checkpoint:
         """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole."""
         try:
@@ -211,10 +217,10 @@ class RunFolder:
             return self._read(name, with_training)
 
     def _read(self, name: str, with_training: bool) -> Checkpoint:
-        folder = self._whole(name)
-        facts = self._facts(folder)
-        weights = self._tensors(folder, WEIGHTS, facts)
-        training = self._tensors(folder, TRAINING, facts) if with_training else {}
+        folder, advice = self._whole(name), self._others(name)
+        facts = read_facts(folder, advice)
+        weights = read_tensors(folder, WEIGHTS, facts, advice)
+        training = read_tensors(folder, TRAINING, facts, advice) if with_training else {}
         return Checkpoint(weights, facts, training)
 
     def has(self, name: str) -> bool:
@@ -243,48 +249,6 @@ class RunFolder:
             else " Train again, or restore the folder from a copy."
         )
 
-    def _facts(self, folder: Path) -> dict[str, Any]:
-        path = folder / FACTS
-        damaged = CheckpointError(f"{path} is damaged or not a checkpoint of this program.{self._others(folder.name)}")
-        if path.stat().st_size > _MOST_FACTS:
-            raise damaged
-        try:
-            facts = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            raise damaged from None
-        if not isinstance(facts, dict) or facts.get("program") != "seq2seq" or not isinstance(facts.get("files"), dict):
-            raise damaged
-        if facts.get("format") != FORMAT:
-            raise CheckpointError(
-                f"{path} has format {facts.get('format')}, and this version of the program reads format {FORMAT}; "
-                "use the version that wrote it, or train again."
-            )
-        return facts
-
-    def _tensors(self, folder: Path, file_name: str, facts: dict[str, Any]) -> dict[str, Tensor]:
-        from safetensors import SafetensorError
-        from safetensors.torch import load
-
-        path = folder / file_name
-        listed = facts["files"].get(file_name)
-        if not path.is_file() or not isinstance(listed, dict):
-            raise CheckpointError(f"{path} is missing: the checkpoint is incomplete.{self._others(folder.name)}")
-        size = path.stat().st_size
-        if size != listed.get("size"):
-            raise CheckpointError(
-                f"{path} is damaged or incomplete: it has {size:,} bytes and should have {listed.get('size')}."
-                f"{self._others(folder.name)}"
-            )
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != listed.get("sha256"):
-            raise CheckpointError(
-                f"{path} is damaged: its content has changed since it was written.{self._others(folder.name)}"
-            )
-        try:
-            return load(data)
-        except (SafetensorError, ValueError, KeyError):
-            raise CheckpointError(f"{path} is damaged: it is no safetensors file.{self._others(folder.name)}") from None
-
     # -- the record ---------------------------------------------------------------------------------------------------
 
     def write(self, name: str, content: str) -> None:
@@ -307,18 +271,25 @@ class RunFolder:
         except OSError as error:  # one that comes from a write knows no name
             raise OSError(error.errno, error.strerror, str(path)) from error
 
-    def forget_metrics_after(self, step: int) -> None:
-        """Drop what a run wrote after its last checkpoint, and its end: a resume tells that part again."""
+    def forget_metrics_after(self, step: int) -> int:
+        """Drop what a run wrote after its last checkpoint, and its end: a resume tells that part again.
+
+        Returns how many lines could not be read and are gone too; the last one, which a crash may have cut, aside.
+        """
         path = self.path / "metrics.jsonl"
         if not path.exists():
-            return
-        kept = []
-        for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
-            with contextlib.suppress(ValueError, KeyError, TypeError):
+            return 0
+        kept, damaged = [], 0
+        lines = path.read_bytes().split(b"\n")
+        for line in lines[:-1]:
+            try:
                 event = json.loads(line)
                 if event["step"] <= step and event["event"] != "end":
-                    kept.append(line + "\n")
-        write_file(path, "".join(kept))
+                    kept.append(line + b"\n")
+            except (ValueError, KeyError, TypeError, RecursionError):
+                damaged += 1
+        write_file(path, b"".join(kept))
+        return damaged
 
 
 def run_of(path: Path) -> tuple[Path, str]:

@@ -36,6 +36,17 @@ _HUES = [("green", "grüne"), ("red", "rote"), ("blue", "blaue"), ("old", "alte"
 _THINGS = [("houses", "Häuser"), ("boats", "Boote"), ("books", "Bücher"), ("trees", "Bäume")]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests that take minutes to an hour")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="takes minutes to an hour; run with --long"))
+
+
 def numbered_pairs(count: int = 160, first: int = 1) -> list[tuple[str, str]]:
     """Sentence pairs that carry their own number on both sides, so that a slip of one line shows."""
     pairs = []

@@ -19,6 +19,7 @@ ROOMS = (
     "config",
     "corpus",
     "model",
+    "checkpoints",
     "runs",
     "translation",
     "evaluation",

@@ -350,6 +350,18 @@ def test_a_checkpoint_is_written_as_often_as_asked(make: Callable[..., Trainer])
     assert saved == [("last", 3), ("best", 6), ("last", 6), ("last", 8)]
 
 
+def test_a_checkpoint_may_be_asked_for_by_the_minute(
+    make: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter(range(0, 10**6, 4))  # every look at the clock is four seconds after the one before
+    monkeypatch.setattr("seq2seq.training.trainer.time.perf_counter", lambda: float(next(now)))
+    trainer = make(validator=Told([result()] * 3), checkpoint_every="0.5 min", validate_every=100, max_steps=9)
+    saved = record_saves(trainer)
+    trainer.train()
+    assert 3 <= len(saved) < 9
+    assert saved[-1] == ("last", 9)
+
+
 def test_there_is_something_to_resume_before_there_is_a_best(make: Callable[..., Trainer]) -> None:
     trainer = make(validator=Told([result()]), epochs=1)
     saved = record_saves(trainer)

@@ -26,10 +26,12 @@ from seq2seq.corpus.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.attention import KINDS
 from seq2seq.model.translation_model import build_model
+from seq2seq.runs import Checkpoint
 from seq2seq.translation.translator import (
     Candidate,
     Translation,
     Translator,
+    _passages,
     check_vocabulary,
     model_from,
     run_of,
@@ -318,12 +320,45 @@ def test_parts_join_to_the_line_and_none_is_empty_or_too_long(pieces: list[str],
         ("a b c d e f g", 3, ["a b c", "d e f", "g"]),  # where it must be
         ("▁a b . ▁c d .", 3, ["▁a b .", "▁c d ."]),
         ("▁a b c", 3, ["▁a b c"]),
+        ("▁it ▁costs ▁3. 50 ▁now", 4, ["▁it ▁costs ▁3. 50", "▁now"]),  # a point within a number ends nothing
+        ("▁她来了。 他没来", 1, ["▁她来了。", "他没来"]),
+        ("a b c d <0xE2> <0x82> <0xAC> e", 6, ["a b c d", "<0xE2> <0x82> <0xAC> e"]),  # never within a character
     ],
 )
 def test_a_line_is_cut_where_it_hurts_least(text: str, longest: int, expected: list[str]) -> None:
     pieces = text.split()
     parts = split_long(range(len(pieces)), pieces, longest)
     assert [" ".join(pieces[i] for i in part) for part in parts] == expected
+
+
+def test_a_line_as_long_as_a_book_is_cut_into_passages_that_lose_nothing() -> None:
+    for text in ("word " * 30_000, "字" * 50_000, " ".join(["x" * 19_999, "y" * 20_001, "z"])):
+        passages = list(_passages(text.strip()))
+        assert "".join(passages) == text.strip()
+        assert max(map(len, passages)) <= 20_000
+        assert not any(passage.startswith(" ") for passage in passages[:1])
+    assert list(_passages("")) == []
+
+
+def test_a_batch_that_memory_refuses_is_translated_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = random_lines(20, words=4)
+    made = translator(untrained(), beam_size=2, max_length_ratio=0.2)
+    expected = texts(made.translate(lines, batch_size=20))
+    searched, sizes = made._search, []
+
+    def refused(rows: Sequence[list[int]], *how: Any) -> Any:
+        sizes.append(len(rows))
+        if len(rows) > limit:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes.")
+        return searched(rows, *how)
+
+    monkeypatch.setattr(made, "_search", refused)
+    limit = 3
+    assert texts(made.translate(lines, batch_size=20)) == expected
+    assert max(size for size in sizes if size <= limit) == 3
+    limit = 0
+    with pytest.raises(MemoryError):
+        list(made.translate(lines, batch_size=20))
 
 
 # ---- real models
@@ -392,9 +427,8 @@ def config_of(settings: ModelConfig) -> Any:
 def test_a_model_is_rebuilt_from_its_weights() -> None:
     model = untrained()
     weights = {name: parameter.detach() for name, parameter in model.named_parameters()}
-    rebuilt = model_from(
-        weights, {"vocabulary": vocabulary_facts(Spelling())}, config_of(SETTINGS), Spelling(), Path("r")
-    )
+    facts = {"vocabulary": vocabulary_facts(Spelling())}
+    rebuilt = model_from(Checkpoint(weights, facts, {}), config_of(SETTINGS), Spelling(), Path("r"))
     for name, parameter in rebuilt.named_parameters():
         assert torch.equal(parameter, weights[name]), name
 
@@ -404,10 +438,10 @@ def test_weights_of_another_model_are_refused_by_name_and_shape() -> None:
     weights = {name: parameter.detach() for name, parameter in untrained().named_parameters()}
     narrower = SETTINGS.model_copy(update={"hidden_size": 4})
     with pytest.raises(CheckpointError, match=r"runs/x/best .*encoder.* is \(12, 12\) and should be \(6, 12\)"):
-        model_from(weights, facts, config_of(narrower), Spelling(), Path("runs/x/best"))
+        model_from(Checkpoint(weights, facts, {}), config_of(narrower), Spelling(), Path("runs/x/best"))
     del weights["output_layer.bias"]
     with pytest.raises(CheckpointError, match=r"output_layer\.bias is missing"):
-        model_from(weights, facts, config_of(SETTINGS), Spelling(), Path("runs/x/best"))
+        model_from(Checkpoint(weights, facts, {}), config_of(SETTINGS), Spelling(), Path("runs/x/best"))
 
 
 @pytest.mark.parametrize(

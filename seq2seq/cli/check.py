@@ -72,7 +72,7 @@ def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
         ("validation pairs", f"{len(prepared.validation.sources):,}"),
     ]
     if prepared.test is not None:
-        rows.append(("test pairs", f"{len(prepared.test):,}"))
+        rows.append(("test pairs", f"{len(prepared.test.sources):,}"))
     lengths = f"{train.source.lengths.mean():.1f} source, {train.target.lengths.mean():.1f} target"
     rows += [
         ("mean pieces", lengths),
@@ -83,14 +83,10 @@ def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
 
 
 def _model_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
-    import torch
-
-    from seq2seq.model.translation_model import TranslationModel
+    from seq2seq.model.translation_model import empty_model
 
     tokenizer = prepared.tokenizer
-    with torch.device("meta"):  # shapes without memory
-        model = TranslationModel(config.model, tokenizer.source_size, tokenizer.target_size)
-    parameters = model.parameter_count()
+    parameters = empty_model(config.model, tokenizer.source_size, tokenizer.target_size).parameter_count()
     vocabulary = (
         f"{tokenizer.source_size:,}"
         if tokenizer.shared

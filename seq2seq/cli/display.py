@@ -14,7 +14,6 @@ from seq2seq.training.prepare import advice
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config
-    from seq2seq.model.translation_model import TranslationModel
     from seq2seq.runs import RunFolder
     from seq2seq.training.prepare import Prepared
     from seq2seq.training.progress import Progress, Summary
@@ -78,7 +77,7 @@ class Display:
 
     # -- what the verb calls ------------------------------------------------------------------------------------------
 
-    def describe(self, config: Config, prepared: Prepared, model: TranslationModel, trainer: Trainer) -> None:
+    def describe(self, config: Config, prepared: Prepared, trainer: Trainer) -> None:
         """Corpus, vocabulary, model and machine, each in a line."""
         train = prepared.train
         share = trainer.sampler.real_share(trainer.sampler.epoch(0))
@@ -92,7 +91,7 @@ class Display:
         )
         self._say(f"vocabulary  {vocabulary}, {config.tokenizer.model_type}")
         self._say(
-            f"model       {model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
+            f"model       {trainer.model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
             f"{config.model.attention.kind} attention"
         )
         self._say(

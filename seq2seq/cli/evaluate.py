@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from seq2seq.cli.translate import _positive
+from seq2seq.cli.translate import _positive, in_parts
 
 SUMMARY = "Translates a test set and scores it: BLEU and chrF with their signatures."
 EXAMPLES = """
@@ -59,15 +59,20 @@ def run(args: argparse.Namespace) -> int:
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
     keep_freed_memory()
     translator = Translator.load(Path(args.run_folder), device=args.device)
-    found = translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size)
+    found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
     texts = [translation.text for translation in found]
     if args.output is not None:
         write_file(Path(args.output), "".join(text + "\n" for text in texts))
     language = translator.target_language
     names = ["the translations", *test.names[1:]]
     scores = score(texts, test.references, target_language=language, tokenize=args.tokenize, names=names)
-    note = missing_tokenizer(language) if args.tokenize is None else None
-    if note is not None:
+    split = [number for number, translation in enumerate(found, start=1) if translation.parts > 1]
+    notes = [
+        *test.messages,
+        in_parts(len(split), split, translator.longest_source) if split else None,
+        missing_tokenizer(language) if args.tokenize is None else None,
+    ]
+    for note in filter(None, notes):
         print(f"seq2seq: {note}", file=sys.stderr)
     beam = args.beam or translator.decoding.beam_size
     if args.json:

@@ -105,10 +105,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"The package {error.name} is not installed for {sys.executable}. Use the Python of the environment that "
             "scripts/first_run.py makes (.venv), or install everything with: pip install -e ."
         )
-    except MemoryError:
-        return _refuse("Memory is used up; a smaller batch, model or corpus needs less.")
-    except Exception:
-        return _report_bug()
+    except Exception as error:
+        return _refuse_memory() if _is_out_of_memory(error) else _report_bug()
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if "torch" not in sys.modules:
+        return isinstance(error, MemoryError)
+    from seq2seq.model.device import is_out_of_memory
+
+    return is_out_of_memory(error)
+
+
+def _refuse_memory() -> int:
+    return _refuse("Memory is used up; a smaller batch, model or corpus needs less.")
 
 
 def _dispatch(argv: list[str]) -> int:

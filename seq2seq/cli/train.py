@@ -6,11 +6,16 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from seq2seq.cli.display import Display
+    from seq2seq.cli.signals import StopRequest
     from seq2seq.config.schema import Config
+    from seq2seq.evaluation.test_set import TestSet
     from seq2seq.runs import Checkpoint, RunFolder
+    from seq2seq.training.prepare import Prepared
+    from seq2seq.training.trainer import Trainer
 
 SUMMARY = "Trains a translation model; without CONFIG, on the bundled English-Chinese corpus."
 EXAMPLES = """
@@ -69,58 +74,23 @@ def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) ->
 
     from seq2seq.cli.display import Display
     from seq2seq.cli.signals import StopRequest
-    from seq2seq.config.loading import dump_config
-    from seq2seq.corpus.tokenizer import Tokenizer
-    from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory
-    from seq2seq.model.translation_model import build_model
+    from seq2seq.model.device import choose_device, keep_freed_memory
     from seq2seq.training.prepare import prepare
-    from seq2seq.training.resuming import check_corpus, check_settings
-    from seq2seq.training.trainer import Setup, Trainer
-    from seq2seq.training.validation import Validator
-    from seq2seq.translation.translator import Translator, check_vocabulary, model_from, run_config, vocabulary_facts
+    from seq2seq.translation.translator import run_tokenizer
 
+    choose_device(config.training.device)  # one that is not there is refused before anything is read
     keep_freed_memory()
-    device = choose_device(config.training.device)
-    precision = choose_precision(config.training.precision, device)
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
-    checkpoint: Checkpoint | None = None
-    tokenizer = None
-    if resume:
-        check_settings(run_config(folder), config)
-        tokenizer = Tokenizer.load(folder.path)
-        if folder.has("last") or folder.has("best"):  # the last one is the first to be written
-            checkpoint = folder.load("last", with_training=True)
-            check_vocabulary(checkpoint.facts, tokenizer, folder.path / "last")
-        else:  # a run that ended before its first checkpoint goes on from nothing
-            tokenizer = None
+    checkpoint = _last_checkpoint(config, folder) if resume else None
+    tokenizer = None if checkpoint is None else run_tokenizer(folder, checkpoint, folder.path / "last")
     with Display(folder) as display:
         prepared = prepare(config, tokenizer, stage=display.said)
         for message in prepared.messages:
             display.said(message)
-        facts: dict[str, Any] = {
-            "vocabulary": vocabulary_facts(prepared.tokenizer),
-            "model": config.model.model_dump(),
-            "corpus": prepared.fingerprint(),
-        }
-        settings = _with_heading(dump_config(config))
-        if checkpoint is None:
-            sizes = prepared.tokenizer.source_size, prepared.tokenizer.target_size
-            model = build_model(config.model, *sizes, seed=config.seed)
-            folder.create(settings, prepared.tokenizer.files(), replace=replace)
-        else:
-            check_corpus(checkpoint, facts["corpus"], folder.path)
-            model = model_from(checkpoint.weights, checkpoint.facts, config, prepared.tokenizer, folder.path / "last")
-            folder.write("config.yaml", settings)
-        model = model.to(device)
-        setup = Setup(config.seed, device, precision, facts)
-        translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device, precision)
-        validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens)
         with StopRequest() as stop:
-            trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, display, stop.asked)
-            if checkpoint is not None:
-                trainer.resume(checkpoint)
-            display.describe(config, prepared, model, trainer)
+            trainer = _trainer(config, prepared, checkpoint, folder, display, stop, replace=replace)
+            display.describe(config, prepared, trainer)
             summary = trainer.train()
         display.summary(summary, folder)
     if summary.reason == "stopped":
@@ -133,16 +103,65 @@ def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) ->
     return 0
 
 
-def _with_heading(config: str) -> str:
-    from seq2seq import __version__
+def _last_checkpoint(config: Config, folder: RunFolder) -> Checkpoint | None:
+    """What a resume goes on from; None where the run ended before its first checkpoint and goes on from nothing."""
+    from seq2seq.training.resuming import check_settings
+    from seq2seq.translation.translator import run_config
 
-    return f"# All settings of this run, as seq2seq {__version__} understood them.\n{config}"
+    check_settings(run_config(folder), config)
+    # The last one is the first to be written: where there is a best, a last one must be, or it has been lost.
+    return folder.load("last", with_training=True) if folder.has("last") or folder.has("best") else None
 
 
-def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None, device: str) -> None:
+def _trainer(
+    config: Config,
+    prepared: Prepared,
+    checkpoint: Checkpoint | None,
+    folder: RunFolder,
+    display: Display,
+    stop: StopRequest,
+    *,
+    replace: bool,
+) -> Trainer:
+    """Everything in its place: the model new or as it was, the run folder made or found, the trainer where it stood."""
+    from seq2seq.config.loading import dump_config
+    from seq2seq.model.device import choose_device, choose_precision
+    from seq2seq.model.translation_model import build_model
+    from seq2seq.training.resuming import check_corpus
+    from seq2seq.training.trainer import Setup, Trainer
+    from seq2seq.training.validation import Validator
+    from seq2seq.translation.translator import Translator, model_from, vocabulary_facts
+
+    device = choose_device(config.training.device)
+    precision = choose_precision(config.training.precision, device)
+    tokenizer = prepared.tokenizer
+    facts = {
+        "vocabulary": vocabulary_facts(tokenizer),
+        "model": config.model.model_dump(),
+        "corpus": prepared.fingerprint(),
+    }
+    if checkpoint is None:
+        model = build_model(config.model, tokenizer.source_size, tokenizer.target_size, seed=config.seed)
+        folder.create(dump_config(config), tokenizer.files(), replace=replace)
+    else:
+        check_corpus(checkpoint, prepared.fingerprint(), folder.path)
+        model = model_from(checkpoint, config, tokenizer, folder.path / "last")
+        folder.write_config(dump_config(config))
+    model = model.to(device)
+    translator = Translator(model, tokenizer, config.decoding, config.data, device, precision)
+    validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens)
+    setup = Setup(config.seed, device, precision, facts)
+    trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, display, stop.asked)
+    if checkpoint is not None:
+        trainer.resume(checkpoint)
+    return trainer
+
+
+def _show_result(folder: RunFolder, test: TestSet | None, device: str) -> None:
     """Score the best checkpoint on the test set, show some of its translations, and say how to make more."""
     import json
 
+    from seq2seq.cli.translate import in_parts
     from seq2seq.evaluation.scores import score
     from seq2seq.translation.translator import Translator
 
@@ -150,18 +169,31 @@ def _show_result(folder: RunFolder, test: list[tuple[str, str]] | None, device: 
         print("No validation has chosen a best checkpoint; translating uses the last one.")
     if test is not None:
         translator = Translator.load(folder.path, device=device)
-        sources, targets = [source for source, _ in test], [target for _, target in test]
-        texts = [translation.text for translation in translator.translate(sources)]
-        scores = score(texts, [targets], target_language=translator.target_language)
+        sources, (targets,) = test.sources, test.references
+        found = list(translator.translate(sources))
+        texts = [translation.text for translation in found]
+        scores = score(texts, test.references, target_language=translator.target_language)
         folder.write("test.json", json.dumps({"lines": len(texts), **scores.as_dict()}, ensure_ascii=False) + "\n")
         print(f"\nTest set, {len(texts):,} sentences, beam {translator.decoding.beam_size}:")
         print(*(f"  {line}" for line in scores.lines()), sep="\n")
+        split = [number for number, translation in enumerate(found, start=1) if translation.parts > 1]
+        if split:
+            print(f"  {in_parts(len(split), split, translator.longest_source)}")
         print("\nSome of its translations:")
         step = max(1, len(sources) // 3)
         for index in range(0, min(len(sources), 3 * step), step):
-            print(f"  source       {sources[index]}")
-            print(f"  translation  {texts[index]}")
-            print(f"  reference    {targets[index]}\n")
+            print(f"  source       {_shown(sources[index])}")
+            print(f"  translation  {_shown(texts[index])}")
+            print(f"  reference    {_shown(targets[index])}\n")
     elif not sys.stdout.isatty():
         print()
     print(f"Translate your own sentences:  seq2seq translate {shlex.quote(str(folder.path))}", flush=True)
+
+
+def _shown(text: str) -> str:
+    """A sentence for a person: on one line, and without the characters that a terminal takes for commands."""
+    import unicodedata
+
+    from seq2seq.corpus.lines import clean
+
+    return "".join("\ufffd" if unicodedata.category(letter) == "Cc" else letter for letter in clean(text))

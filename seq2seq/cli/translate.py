@@ -6,7 +6,8 @@ import argparse
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
@@ -23,8 +24,13 @@ seq2seq translate runs/en-de test.en --beam 8 --n-best 3
 
 # So many batches are collected before lines are sorted by length and translated.
 _BATCHES_AHEAD = 32
-# A pipe that pauses longer than this, in seconds, gets its answers at once.
+# A pipe that pauses longer than this, in seconds, gets its answers at once; one that never pauses gets them after this.
 _PATIENCE = 0.1
+_LONGEST_WAIT = 1.0
+# Characters that are collected at the most, of lines as long as books.
+_MOST_TEXT = 4_000_000
+# Numbers of lines named in a message.
+_SHOWN = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +71,9 @@ def run(args: argparse.Namespace) -> int:
 
     RunFolder.open(run_of(Path(args.run_folder))[0])  # a misspelt run is said at once, before anything is read
     total = None
-    if args.file is not None:
-        # A bad line near the end must not cost the work before it, so the whole file is read once before.
+    # A bad line near the end must not cost the work before it, so the whole file is read once before; what a pipe has
+    # given it will not give again.
+    if args.file is not None and (Path(args.file).is_file() or not Path(args.file).exists()):
         total = sum(1 for _ in read_lines(args.file, advice="Convert the text to UTF-8."))
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.translation.translator import Translator
@@ -99,24 +106,29 @@ def _translate_all(
     from tqdm import tqdm
 
     most = _BATCHES_AHEAD * (args.batch_size or translator.decoding.batch_size)
-    split: list[int] = []
-    number = 0
+    split: list[int] = []  # the first of them
+    number = splits = 0
     hidden = not sys.stderr.isatty() or (output is sys.stdout and sys.stdout.isatty())
     with tqdm(total=total, unit=" lines", disable=hidden, dynamic_ncols=True, file=sys.stderr) as bar:
         for chunk in _as_they_come(lines, most):
             for translation in _translate(translator, chunk, args):
                 number += 1
                 if translation.parts > 1:
-                    split.append(number)
+                    splits += 1
+                    split = split if len(split) == _SHOWN else [*split, number]
                 for line in _written(translation, number, args.n_best):
                     output.write(line + "\n")
                 bar.update()
             output.flush()
-    if split:
-        shown = ", ".join(map(str, split[:5])) + (", ..." if len(split) > 5 else "")
-        count, were = ("1 line", "was") if len(split) == 1 else (f"{len(split):,} lines", "were")
-        long = f"{count} of more than {translator.longest_source} pieces"
-        print(f"seq2seq: {long} {were} translated in parts (line {shown})", file=sys.stderr)
+    if splits:
+        print(f"seq2seq: {in_parts(splits, split, translator.longest_source)}", file=sys.stderr)
+
+
+def in_parts(count: int, first: Sequence[int], longest: int) -> str:
+    """The warning that so many lines, of which the numbers of the first are given, were too long for the model."""
+    shown = ", ".join(map(str, first[:_SHOWN])) + (", ..." if count > _SHOWN else "")
+    lines, were = ("1 line", "was") if count == 1 else (f"{count:,} lines", "were")
+    return f"{lines} of more than {longest} pieces {were} translated in parts (line {shown})"
 
 
 def _translate(translator: Translator, lines: list[str], args: argparse.Namespace) -> Iterator[Translation]:
@@ -133,7 +145,7 @@ def _written(translation: Translation, number: int, n_best: int) -> list[str]:
 
 def _as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
     """Chunks of at most `most` lines: as many as have come when the input pauses, so that a pipe is answered soon."""
-    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=2 * most)
+    waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=min(most, 256))
 
     def read() -> None:
         end: BaseException | None = None
@@ -147,10 +159,12 @@ def _as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
     threading.Thread(target=read, daemon=True).start()
     while True:
         item = waiting.get()
-        chunk = []
+        chunk: list[str] = []
+        room, latest = _MOST_TEXT, time.monotonic() + _LONGEST_WAIT
         while isinstance(item, str):
             chunk.append(item)
-            if len(chunk) == most:
+            room -= len(item)
+            if len(chunk) == most or room <= 0 or time.monotonic() >= latest:
                 break
             try:
                 item = waiting.get(timeout=_PATIENCE)

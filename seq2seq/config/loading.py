@@ -5,7 +5,7 @@ once they are read. `run` stays relative to the working directory.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,15 @@ def _expand(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:  # there is no such user: a file may be called ~name
         return Path(path)
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every setting of nested groups by its whole key, such as ("attention.heads", 4)."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 class _Dumper(yaml.SafeDumper):

@@ -35,6 +35,8 @@ AttentionKind = Literal["my", "additive", "tanh", "qkv", "multi_head", "dot", "g
 TiedEmbeddings = Literal["all", "decoder", "none"]
 Device = Annotated[str, StringConstraints(strict=True, pattern=r"^(auto|cpu|mps|cuda(:(0|[1-9][0-9]{0,2}))?)$")]
 
+Minutes = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9]{1,6}(\.[0-9]{1,6})? ?min(utes?)?$")]
+
 
 class TokenizerConfig(Section):
     """How text is cut into pieces, and how many different pieces there are."""
@@ -226,13 +228,19 @@ class TrainingConfig(Section):
         le=MILLION,
         description="Validations without a better one after which training stops; null: never.",
     )
-    checkpoint_every: Integer | None = Field(
+    checkpoint_every: Annotated[
+        Annotated[Integer, Field(ge=1, le=BILLION)] | Minutes | None,
+        Expected("a number of updates from 1 to 1,000,000,000, or minutes such as 10 min, or null"),
+    ] = Field(
         default=None,
-        ge=1,
-        le=BILLION,
-        description="Updates from one saved state to the next; null means each validation.",
+        description="Updates, or minutes such as 10 min, from one saved state to the next; null means each validation.",
     )
     log_every: Integer = Field(default=50, ge=1, le=BILLION, description="Updates from one report to the next.")
+
+    @property
+    def checkpoint_minutes(self) -> float | None:
+        """The minutes of checkpoint_every, where it is given in minutes."""
+        return float(self.checkpoint_every.split("m")[0]) if isinstance(self.checkpoint_every, str) else None
 
     @model_validator(mode="after")
     def _learning_rates_are_ordered(self) -> "TrainingConfig":

@@ -6,7 +6,7 @@ A list of lists of Python numbers takes some thirty times the memory of the ids 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -14,7 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 4096  # pairs encoded at a time
+# Pairs encoded at a time, or as many characters; the latter for lines as long as books.
+CHUNK = 4096
+MOST_TEXT = 8_000_000
+# A side of more characters than this, for each piece that it may have, is too long without being cut into pieces.
+CHARACTERS_A_PIECE = 200
 
 
 class Encoder(Protocol):
@@ -80,8 +84,10 @@ def encode_corpus(
     source, target = _Growing(tokenizer.source_size), _Growing(tokenizer.target_size)
     read = too_long = 0
     pairs = iter(corpus)
-    while chunk := list(islice(pairs, CHUNK)):
-        read += len(chunk)
+    while met := _chunk(pairs):
+        read += len(met)
+        chunk = [pair for pair in met if max(map(len, pair)) <= CHARACTERS_A_PIECE * max_length]
+        too_long += len(met) - len(chunk)
         source_rows = tokenizer.encode_source([pair[0] for pair in chunk])
         target_rows = tokenizer.encode_target([pair[1] for pair in chunk])
         fits = [max(len(s), len(t)) <= max_length for s, t in zip(source_rows, target_rows, strict=True)]
@@ -91,6 +97,18 @@ def encode_corpus(
         if progress is not None:
             progress(read)
     return EncodedCorpus(source.finish(), target.finish(), too_long)
+
+
+def _chunk(pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The next pairs to encode together; none at the end."""
+    chunk: list[tuple[str, str]] = []
+    room = MOST_TEXT
+    for pair in islice(pairs, CHUNK):
+        chunk.append(pair)
+        room -= len(pair[0]) + len(pair[1])
+        if room <= 0:
+            break
+    return chunk
 
 
 class _Growing:

@@ -91,6 +91,43 @@ class Subwords:
         return [show(self._processor.id_to_piece(int(i))) for i in ids]
 
 
+def count_pieces(model: bytes, name: str) -> int:
+    """How many pieces a model holds, counted without SentencePiece; TokenizerError where the bytes are no model.
+
+    A model is a protocol buffer (https://protobuf.dev/programming-guides/encoding/) whose field 1 is a piece.
+    """
+    position = count = 0
+    try:
+        while position < len(model):
+            tag, position = _varint(model, position)
+            kind = tag & 7
+            if kind == 2:
+                length, position = _varint(model, position)
+                position += length
+            elif kind == 0:
+                _, position = _varint(model, position)
+            else:
+                position += {1: 8, 5: 4}[kind]
+            count += tag == (1 << 3 | 2)
+        if position != len(model) or not count:
+            raise ValueError("the last field does not end with the file")
+    except (IndexError, KeyError, ValueError):
+        raise TokenizerError(f"{name} is damaged or no tokenizer. Copy the whole run folder again.") from None
+    return count
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """The number of variable length at a position, and the position after it. IndexError where the data end."""
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = data[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position
+    raise ValueError("a number of more than 64 bits")
+
+
 def _without_surrogates(text: str) -> str:
     """Half characters, which Python makes of bytes it could not decode, as U+FFFD; any other text as it is."""
     try:

@@ -8,21 +8,22 @@ no piece for (nothing, with byte fallback).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.corpus.subwords import BOS, EOS, PAD, UNK, UNKNOWN_MARK, Subwords, train_subwords
+from seq2seq.corpus.subwords import BOS, EOS, PAD, UNK, UNKNOWN_MARK, Subwords, count_pieces, train_subwords
 from seq2seq.errors import MissingPackageError, TokenizerError
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import TokenizerConfig
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "UNKNOWN_MARK", "Tokenizer"]
+__all__ = ["BOS", "EOS", "PAD", "UNK", "UNKNOWN_MARK", "StoredTokenizer", "Tokenizer"]
 
 SHARED_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.model", "tokenizer.source.model", "tokenizer.target.model"
 
+LARGEST_FILE = 256 << 20  # bytes; a model of a million pieces takes 30 MB
 ENOUGH_LINES = 2_000_000  # a vocabulary does not change for the better with more, and training time grows with them
 
 
@@ -59,12 +60,7 @@ class Tokenizer:
     @classmethod
     def load(cls, folder: Path) -> Tokenizer:
         """Read the tokenizer of a run folder. Raises TokenizerError naming the file that is missing or damaged."""
-        if (folder / SHARED_FILE).exists():
-            model = _load(folder / SHARED_FILE)
-            return cls(model, model)
-        if not (folder / SOURCE_FILE).exists() and not (folder / TARGET_FILE).exists():
-            raise TokenizerError(f"{folder} holds no tokenizer: neither {SHARED_FILE} nor {SOURCE_FILE} is there.")
-        return cls(_load(folder / SOURCE_FILE), _load(folder / TARGET_FILE))
+        return StoredTokenizer(folder).open()
 
     @property
     def shared(self) -> bool:
@@ -86,10 +82,7 @@ class Tokenizer:
 
     def fingerprint(self) -> str:
         """The same for two tokenizers only if they are the same, in hexadecimal (SHA-256)."""
-        digest = hashlib.sha256()
-        for name, content in self.files().items():
-            digest.update(name.encode() + b"\0" + content)
-        return digest.hexdigest()
+        return _fingerprint(self.files())
 
     def encode_source(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids without begin and end marks; the texts are cleaned here, so that training and translation agree."""
@@ -112,14 +105,61 @@ class Tokenizer:
         return self._target.pieces(ids)
 
 
-def _load(file: Path) -> Subwords:
+class StoredTokenizer:
+    """The tokenizer of a run folder as it lies there: bytes whose digest can be compared before anything reads them.
+
+    SentencePiece is a library of C++ that expects a model which it has written itself; one with a damaged byte is
+    better refused before it gets there. Raises TokenizerError naming the file that is missing or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        shared = folder / SHARED_FILE
+        sides = [folder / SOURCE_FILE, folder / TARGET_FILE]
+        if not any(path.exists() for path in (shared, *sides)):
+            raise TokenizerError(f"{folder} holds no tokenizer: neither {SHARED_FILE} nor {SOURCE_FILE} is there.")
+        self.paths = [shared] if shared.exists() else sides
+        self._files = {path.name: _read(path) for path in self.paths}
+
+    @property
+    def source_size(self) -> int:
+        return self._size(0)
+
+    @property
+    def target_size(self) -> int:
+        return self._size(-1)
+
+    def _size(self, side: int) -> int:
+        path = self.paths[side]
+        return count_pieces(self._files[path.name], str(path))
+
+    def fingerprint(self) -> str:
+        """That of the tokenizer which these files make."""
+        return _fingerprint(self._files)
+
+    def open(self) -> Tokenizer:
+        """The tokenizer itself."""
+        models = [Subwords(self._files[path.name], str(path)) for path in self.paths]
+        return Tokenizer(models[0], models[-1])
+
+
+def _fingerprint(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(name.encode() + b"\0" + content)
+    return digest.hexdigest()
+
+
+def _read(file: Path) -> bytes:
     try:
-        content = file.read_bytes()
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise TokenizerError(f"There is no file {file}. Copy the whole run folder again.") from None
     except OSError as error:
         raise TokenizerError(f"{file} cannot be read: {error.strerror or error}.") from None
-    return Subwords(content, str(file))
+    if len(content) > LARGEST_FILE:
+        raise TokenizerError(f"{file} has more than {LARGEST_FILE >> 20} MiB, which no tokenizer of this program has.")
+    return content
 
 
 def _train_torchtext(corpus: Iterable[tuple[str, str]], settings: TokenizerConfig) -> Tokenizer:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from seq2seq.corpus.lines import read_lines
+from seq2seq.corpus.lines import BadLines, read_lines
+from seq2seq.corpus.pairs import PairReport, file_keys
 from seq2seq.errors import ConfigError, ScoringError
 from seq2seq.evaluation.scores import refuse_pieces
 
@@ -16,26 +17,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Sources and one or more references for each; `names` are the files, the source's first."""
+    """Sources and one or more references for each; `names` are the files, the source's first.
+
+    `messages` say how many lines were repaired or left out, and where.
+    """
 
     __test__ = False  # no test class, whatever its name says to pytest
 
     sources: list[str]
     references: list[list[str]]
     names: list[str]
+    messages: list[str] = field(default_factory=list)
 
 
-def test_set_from_files(source: str, references: Sequence[str]) -> TestSet:
-    """Read the files of one test set. ScoringError where their lines do not pair up."""
-    names = [source, *references]
-    sources, *sides = (_lines(path) for path in names)
+def test_set_from_files(
+    source: str, references: Sequence[str], *, repair: bool = False, key: str = "data.test"
+) -> TestSet:
+    """Read the files of one test set; bad lines refuse, or are repaired and counted for the setting `key`.
+
+    ScoringError where lines do not pair up.
+    """
+    names, report = [source, *references], PairReport()
+    places = [f"{key}.source", *[f"{key}.target"] * len(references)]
+    sources, *sides = (_lines(path, repair, place, report) for path, place in zip(names, places, strict=True))
     for path, side in zip(references, sides, strict=True):
         if len(side) != len(sources):
             raise ScoringError(
                 f"{source} has {len(sources):,} lines and {path} has {len(side):,}; a score compares line with line."
             )
         refuse_pieces(side, path)
-    return TestSet(sources, sides, names)
+    return TestSet(sources, sides, names, report.messages())
 
 
 test_set_from_files.__test__ = False  # type: ignore[attr-defined]
@@ -52,17 +63,34 @@ def configured_test_set(config: Config) -> TestSet:
     if not isinstance(test, Fraction):
         entries = test if isinstance(test, tuple) else (test,)
         if all(entry.tsv is None for entry in entries):
-            sets = [test_set_from_files(str(entry.source), [str(entry.target)]) for entry in entries]
+            # A line that a training drops is kept here: a test set is scored line by line, whatever is in it.
+            repair = config.data.bad_lines != "refuse"
+            sets = [
+                test_set_from_files(str(entry.source), [str(entry.target)], repair=repair, key=key)
+                for entry, key in zip(entries, file_keys("data.test", entries), strict=True)
+            ]
             return TestSet(
                 [line for one in sets for line in one.sources],
                 [[line for one in sets for line in one.references[0]]],
                 [" + ".join(one.names[side] for one in sets) for side in (0, 1)],
+                [f"data.test: {message}" for one in sets for message in one.messages],
             )
     corpus = open_corpora(config.data, config.seed).test
     assert corpus is not None, "a test set that the settings name is opened"
     pairs = list(corpus)
-    return TestSet([source for source, _ in pairs], [[target for _, target in pairs]], ["data.test", "data.test"])
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    messages = [f"data.test: {message}" for message in corpus.report.messages()]
+    return TestSet(sources, [targets], ["data.test", "data.test"], messages)
 
 
-def _lines(path: str) -> list[str]:
-    return [line or "" for line in read_lines(path, advice="Convert the text to UTF-8.")]
+def _lines(path: str, repair: bool, place: str, report: PairReport) -> list[str]:
+    bad_lines: BadLines = "repair" if repair else "refuse"
+    lines = read_lines(path, bad_lines=bad_lines, advice="Convert the text to UTF-8.")
+    texts: list[str] = []
+    before = 0
+    for line in lines:
+        if lines.repaired > before:
+            report.add("repaired", place, lines.number)
+        before = lines.repaired
+        texts.append(line or "")
+    return texts

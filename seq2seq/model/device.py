@@ -10,10 +10,15 @@ import contextlib
 import ctypes
 import re
 import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 
 from seq2seq.errors import DeviceError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def choose_device(name: str) -> torch.device:
@@ -76,6 +81,39 @@ def autocast_dtype(kind: str) -> torch.dtype | None:
         if kind == "cpu":
             return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
         return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+
+
+_NO_MEMORY = re.compile(r"out of memory|(can't|not able to) allocate|not enough memory|bad_alloc", re.IGNORECASE)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory is used up: each device and allocator has its own way to say so."""
+    kinds = (MemoryError, torch.cuda.OutOfMemoryError)
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and bool(_NO_MEMORY.search(str(error))))
+
+
+def in_halves(items: Sequence[Item], compute: Callable[[Sequence[Item]], Result]) -> list[Result]:
+    """compute(items), or where memory does not suffice for all of them at once, the results of parts, in order.
+
+    Raises MemoryError where it does not suffice for a single one.
+    """
+    try:
+        return [compute(items)]
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+    # Only here, when the error and all that its frames hold are gone, is there room again.
+    if len(items) < 2:
+        raise MemoryError
+    give_back_memory()
+    middle = len(items) // 2
+    return in_halves(items[:middle], compute) + in_halves(items[middle:], compute)
+
+
+def give_back_memory() -> None:
+    """After a refusal: what PyTorch keeps in reserve on a GPU may lie in pieces too small for anything."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def keep_freed_memory() -> None:

@@ -10,10 +10,12 @@ and the next state) and `select` on the state. Training needs `loss`.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class TranslationModel(nn.Module):
-    """GRU encoder, attention, GRU decoder. Seed torch before making one: the initial weights are part of the run.
+    """GRU encoder, attention, GRU decoder; `build_model` makes a new one; an `empty_model` waits for its weights.
 
     `settings.tie_embeddings` says which embeddings are one matrix: `all` (source, target and output layer: three-way,
     Press & Wolf 2017), `decoder` (target and output layer) or `none`.
@@ -49,7 +51,6 @@ class TranslationModel(nn.Module):
             self.source_embedding.weight = self.target_embedding.weight
         if tying in ("all", "decoder"):
             self.output_layer.weight = self.target_embedding.weight
-        self.initialise()
 
     @torch.no_grad()
     def initialise(self) -> None:
@@ -119,5 +120,30 @@ class TranslationModel(nn.Module):
 
 def build_model(settings: ModelConfig, source_size: int, target_size: int, *, seed: int) -> TranslationModel:
     """A new model from settings and vocabulary sizes; equal seeds give equal weights."""
-    torch.manual_seed(seed)
-    return TranslationModel(settings, source_size, target_size)
+    torch.manual_seed(seed)  # first: the initial weights are part of the experiment
+    model = TranslationModel(settings, source_size, target_size)
+    model.initialise()
+    return model
+
+
+class _WithoutInitialisation(TorchFunctionMode):
+    """Leaves out the random numbers that PyTorch's layers begin with: on `meta`, drawing nothing costs a second."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", None) == nn.init.__name__:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+def empty_model(settings: ModelConfig, source_size: int, target_size: int) -> TranslationModel:
+    """A model on the `meta` device: all names and shapes, and no memory for them."""
+    with torch.device("meta"), _WithoutInitialisation():
+        return TranslationModel(settings, source_size, target_size)
+
+
+def fill(model: TranslationModel, weights: Mapping[str, Tensor]) -> None:
+    """Give an empty model its weights, one for each of its named parameters; they are taken, not copied."""
+    filled = {id(empty): nn.Parameter(weights[name].float()) for name, empty in model.named_parameters()}
+    for module in model.modules():
+        for name, empty in module.named_parameters(recurse=False):
+            setattr(module, name, filled[id(empty)])  # tied ones get the same again, and stay tied

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from seq2seq.errors import CheckpointError
+
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
 
@@ -40,9 +42,15 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what `optimizer_tensors` gave. A parameter that had no memory yet (before update 1) stays without."""
+    """Put back what `optimizer_tensors` gave. A parameter that had no memory yet (before update 1) stays without.
+
+    CheckpointError where it is not what this model's optimizer remembers.
+    """
     for name, parameter in model.named_parameters():
         kept = {m: tensors[f"{m}.{name}"] for m in _MOMENTS if f"{m}.{name}" in tensors}
+        shapes = [tuple(value.shape) for value in kept.values()]
+        if kept and shapes != [tuple(parameter.shape), tuple(parameter.shape), ()]:
+            raise CheckpointError(f"The checkpoint's optimizer state does not fit the model ({name}); restore a copy.")
         if kept:
             optimizer.state[parameter] = {m: value.clone().to(parameter.device) for m, value in kept.items()}
 

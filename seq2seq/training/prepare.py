@@ -12,6 +12,7 @@ from seq2seq.corpus.splits import open_corpora
 from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.errors import CorpusError
 from seq2seq.evaluation.scores import refuse_pieces
+from seq2seq.evaluation.test_set import TestSet, configured_test_set
 from seq2seq.training.validation import ValidationSet
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Prepared:
     tokenizer: Tokenizer
     train: EncodedCorpus
     validation: ValidationSet
-    test: list[tuple[str, str]] | None
+    test: TestSet | None
     messages: list[str]
 
     def fingerprint(self) -> str:
@@ -64,12 +65,15 @@ def prepare(
     for _ in corpora.train:
         pass
     validation = list(corpora.validation)
-    test = None if corpora.test is None else list(corpora.test)
+    if corpora.test is not None:
+        for _ in corpora.test:
+            pass
+    test = None if corpora.test is None else configured_test_set(config)
     refuse_pieces([target for _, target in validation], "data.validation")
     messages = []
-    for corpus in (corpora.train, corpora.validation, corpora.test):
-        if corpus is not None:
-            messages += [f"{corpus.key}: {message}" for message in corpus.report.messages()]
+    for corpus in (corpora.train, corpora.validation):
+        messages += [f"{corpus.key}: {message}" for message in corpus.report.messages()]
+    messages += [] if test is None else test.messages
     if tokenizer is None:
         stage("training the tokenizer")
         tokenizer = Tokenizer.train(corpora.train, config.tokenizer)
@@ -85,9 +89,10 @@ def prepare(
         )
     encoded = encode_corpus(validation, tokenizer, longest)
     if encoded.too_long:
+        count = "1 pair" if encoded.too_long == 1 else f"{encoded.too_long:,} pairs"
         messages.append(
-            f"data.validation: {encoded.too_long:,} pairs left out of the loss but translated: a side has more than "
-            f"{longest} pieces (data.max_length)"
+            f"data.validation: {count} left out of the loss but translated: a side has more than {longest} pieces "
+            "(data.max_length)"
         )
     sources, targets = [source for source, _ in validation], [target for _, target in validation]
     return Prepared(tokenizer, train, ValidationSet(encoded, sources, targets), test, messages)

@@ -41,11 +41,19 @@ class Progress:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Progress:
-        """CheckpointError where a value is missing."""
+        """CheckpointError where a value is missing or of another kind."""
+        from pydantic import TypeAdapter, ValidationError
+
+        missing = [field.name for field in fields(cls) if field.name not in values]
+        if missing:
+            raise CheckpointError(f"The checkpoint says nothing of {missing[0]}; it cannot be resumed.")
         try:
-            return cls(**{field.name: values[field.name] for field in fields(cls)})
-        except KeyError as error:
-            raise CheckpointError(f"The checkpoint says nothing of {error}; it cannot be resumed.") from None
+            return TypeAdapter(cls).validate_python(dict(values), strict=False)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise CheckpointError(
+                f"The checkpoint's {where} is nothing that it can be; it cannot be resumed."
+            ) from None
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
@@ -60,11 +68,14 @@ def random_states(device: torch.device) -> dict[str, Tensor]:
 
 def restore_random_states(device: torch.device, states: Mapping[str, Tensor]) -> None:
     """Put the generators back. A generator of a device that is not used now is left alone."""
-    torch.set_rng_state(states["random.cpu"])
-    if device.type == "cuda" and "random.cuda" in states:
-        torch.cuda.set_rng_state(states["random.cuda"], device)
-    elif device.type == "mps" and "random.mps" in states:
-        torch.mps.set_rng_state(states["random.mps"])
+    try:
+        torch.set_rng_state(states["random.cpu"])
+        if device.type == "cuda" and "random.cuda" in states:
+            torch.cuda.set_rng_state(states["random.cuda"], device)
+        elif device.type == "mps" and "random.mps" in states:
+            torch.mps.set_rng_state(states["random.mps"])
+    except (RuntimeError, TypeError):
+        raise CheckpointError("The checkpoint's random generators cannot be put back; restore a copy.") from None
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from seq2seq.config.loading import flat
 from seq2seq.errors import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _FIXED = (
 
 def check_settings(stored: Config, asked: Config) -> None:
     """ConfigError naming the first setting that may not change in a run, with both values."""
-    before, now = dict(_flat(stored.model_dump())), dict(_flat(asked.model_dump()))
+    before, now = dict(flat(stored.model_dump())), dict(flat(asked.model_dump()))
     for key in sorted(before.keys() | now.keys()):
         fixed = any(key == name or key.startswith(name + ".") for name in _FIXED)
         if not fixed or before.get(key) == now.get(key):
@@ -54,11 +54,3 @@ def check_corpus(checkpoint: Checkpoint, fingerprint: str, run: Path) -> None:
             f"The training pairs are not those that {run} was trained on, so it cannot go on as if nothing had "
             "happened; put the old files back, or begin a new run."
         )
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

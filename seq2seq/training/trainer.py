@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from seq2seq.corpus.batches import Batch, BatchSampler, collate
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.errors import CheckpointError, TrainingError
-from seq2seq.model.device import precision_context
+from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
@@ -76,7 +76,7 @@ class Trainer:
         )
         self.progress = Progress()
         self._loss_sum = torch.zeros((), dtype=_wide(setup.device), device=setup.device)
-        self._saved_step = -1
+        self._saved_step, self._saved_at = -1, time.perf_counter()
         self._groups = self._grouped(0)
         self.schedule = Schedule(settings, settings.epochs * len(self._groups))
 
@@ -124,9 +124,14 @@ class Trainer:
             progress.validation_due = progress.step % every == 0 if every else progress.position == 0
             if progress.validation_due and not self._validate():
                 return "stopped"
-            often = self.settings.checkpoint_every
-            if often and progress.step % often == 0 and self._saved_step != progress.step:
+            if self._is_checkpoint_due() and self._saved_step != progress.step:
                 self._save_last()
+
+    def _is_checkpoint_due(self) -> bool:
+        every, minutes = self.settings.checkpoint_every, self.settings.checkpoint_minutes
+        if minutes is not None:
+            return time.perf_counter() - self._saved_at >= 60 * minutes
+        return isinstance(every, int) and self.progress.step % every == 0
 
     def _reason_to_end(self) -> str | None:
         progress, settings = self.progress, self.settings
@@ -155,25 +160,61 @@ class Trainer:
         rate = self.schedule.rate(progress.step + 1)
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate
-        batches = [collate(self.train_corpus, indices) for indices in group]
-        tokens = sum(batch.tokens for batch in batches)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss_sum = torch.zeros_like(self._loss_sum)
-        for batch in batches:
-            loss_sum += self._backward(batch.to(self.setup.device, non_blocking=True), tokens)
-        norm = self._gradient_norm()
         progress.step += 1
-        loss = loss_sum.item() / tokens
+        loss_sum, tokens = self._gradients(group)
+        norm = self._gradient_norm()
+        loss = loss_sum.item() / tokens if tokens else math.nan
         if math.isfinite(norm) and loss <= HIGHEST_LOSS:  # NaN is not
             self.optimizer.step()
             progress.skipped_in_a_row = 0
             self._loss_sum += loss_sum
             progress.interval_tokens += tokens
         else:
-            self._skip(loss)
+            self._skip(loss, tokens)
         progress.target_tokens += tokens
         progress.interval_seconds += time.perf_counter() - began
         self.listener.updated(progress, tokens)
+
+    def _gradients(self, group: Sequence[NDArray[np.int64]]) -> tuple[Tensor, int]:
+        """The gradients of an update; also its summed loss and its real target tokens.
+
+        A batch that the memory refuses is computed in halves, and the update is the same but for rounding. A pair that
+        is refused alone is left out of this update.
+        """
+        parts = list(group)
+        while True:
+            self.optimizer.zero_grad(set_to_none=True)
+            loss_sum = torch.zeros_like(self._loss_sum)
+            try:
+                batches = [collate(self.train_corpus, indices) for indices in parts]
+                tokens = sum(batch.tokens for batch in batches)
+                for batch in batches:
+                    loss_sum += self._backward(batch.to(self.setup.device, non_blocking=True), tokens)
+                return loss_sum, tokens
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+            # Here the error is gone, and with it all that it held. What a broken backward has left must go as well.
+            self.optimizer.zero_grad(set_to_none=True)
+            give_back_memory()
+            parts = self._smaller(parts)
+
+    def _smaller(self, parts: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """The same pairs in smaller batches; where every batch is a single pair, without the longest of them."""
+        largest = max(map(len, parts))
+        if largest > 1:
+            self.listener.said(
+                f"update {self.progress.step}: memory does not suffice for a batch of {largest} pairs; it is halved"
+            )
+            halves = [np.array_split(part, 2) if len(part) > 1 else [part] for part in parts]
+            return [half for pair in halves for half in pair]
+        source, target = self.train_corpus.source.lengths, self.train_corpus.target.lengths
+        longest = max(range(len(parts)), key=lambda number: int((source[parts[number]] + target[parts[number]])[0]))
+        self.listener.said(
+            f"update {self.progress.step}: 1 pair left out, since memory does not suffice for it alone; "
+            "lower data.max_length or the sizes of the model"
+        )
+        return parts[:longest] + parts[longest + 1 :]
 
     def _backward(self, batch: Batch, tokens: int) -> Tensor:
         with precision_context(self.setup.device, self.setup.precision):
@@ -186,27 +227,30 @@ class Trainer:
         limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm
         return float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
 
-    def _skip(self, loss: float) -> None:
+    def _skip(self, loss: float, tokens: int) -> None:
         """Leave the weights alone: one number that is not finite would spoil all of them."""
         progress = self.progress
         progress.skipped += 1
         progress.skipped_in_a_row += 1
+        if not tokens and progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+            raise TrainingError("Memory does not suffice for single pairs; lower data.max_length or the model's sizes.")
+        if not tokens:
+            return
         cause = f"a loss of {loss:.3g} nats a token" if loss > HIGHEST_LOSS else "its loss or gradient is not finite"
         self.listener.said(f"update {progress.step} skipped: {cause}")
         if progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
             count = f"for {progress.skipped_in_a_row} updates in a row, the last at step {progress.step}"
             raise TrainingError(f"The loss or its gradient has been non-finite {count}; {self._advice()}.")
 
-    def _finite_weights(self) -> dict[str, Tensor]:
-        """The weights, for a checkpoint. TrainingError where one is not finite, since a step was too long for fp32."""
-        weights = dict(self.model.named_parameters())
-        for name, parameter in weights.items():
-            if not torch.isfinite(parameter).all():
+    def _finite(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors, for a checkpoint. TrainingError where one is not finite, since a step was too long for fp32."""
+        for name, tensor in tensors.items():
+            if not torch.isfinite(tensor).all():
                 raise TrainingError(
                     f"The weights are non-finite at step {self.progress.step} ({name}) and have not been saved; "
                     f"{self._advice()}."
                 )
-        return {name: parameter.detach() for name, parameter in weights.items()}
+        return {name: tensor.detach() for name, tensor in tensors.items()}
 
     def _advice(self) -> str:
         settings = self.settings
@@ -264,7 +308,7 @@ class Trainer:
         if better:
             progress.best_score, progress.best_step, progress.best_scores = rank, progress.step, result.scores()
             progress.validations_since_best = 0
-            self.run.save("best", self._finite_weights(), self._facts())
+            self.run.save("best", self._finite(dict(self.model.named_parameters())), self._facts())
         else:
             progress.validations_since_best += 1
         return better
@@ -275,10 +319,11 @@ class Trainer:
     def _save_last(self) -> None:
         self._tick()
         self.progress.interval_loss = self._loss_sum.item()
-        training = {**optimizer_tensors(self.model, self.optimizer), **random_states(self.setup.device)}
+        weights = self._finite(dict(self.model.named_parameters()))
+        moments = self._finite(optimizer_tensors(self.model, self.optimizer))
         facts = {**self._facts(), "progress": self.progress.as_dict()}
-        self.run.save("last", self._finite_weights(), facts, training)
-        self._saved_step = self.progress.step
+        self.run.save("last", weights, facts, {**moments, **random_states(self.setup.device)})
+        self._saved_step, self._saved_at = self.progress.step, time.perf_counter()
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on from last/: afterwards everything is as it was after that update. The model has its weights already."""
@@ -292,7 +337,9 @@ class Trainer:
         self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
         self._groups = self._grouped(progress.epoch)
         self._saved_step = progress.step
-        self.run.forget_metrics_after(progress.step)
+        damaged = self.run.forget_metrics_after(progress.step)
+        if damaged:
+            self.listener.said(f"metrics.jsonl: {damaged} damaged lines could not be read and are left out")
 
     # -- odds and ends ------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +11,7 @@ import torch
 from seq2seq.corpus.batches import BatchSampler, collate
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.evaluation.scores import score
-from seq2seq.model.device import precision_context
+from seq2seq.model.device import in_halves, precision_context
 from seq2seq.translation.translator import Translator
 
 
@@ -77,16 +77,20 @@ class Validator:
         if not len(encoded):
             return math.nan
         sampler = BatchSampler(encoded.source.lengths, encoded.target.lengths, batch_tokens=self.batch_tokens, seed=0)
-        device, total, tokens = self.translator.device, 0.0, 0
+        total, tokens = 0.0, 0
         for indices in sampler.epoch(0):
             if should_stop():
                 raise Stopped
-            batch = collate(encoded, indices).to(device)
-            with precision_context(device, self.translator.precision):
-                _, nll = self.translator.model.loss(batch, 0.0)
-            total += nll.item()
-            tokens += batch.tokens
+            for nll, count in in_halves(indices.tolist(), self._loss_of):
+                total += nll
+                tokens += count
         return total / tokens
+
+    def _loss_of(self, indices: Sequence[int]) -> tuple[float, int]:
+        batch = collate(self.data.encoded, indices).to(self.translator.device)
+        with precision_context(self.translator.device, self.translator.precision):
+            _, nll = self.translator.model.loss(batch, 0.0)
+        return nll.item(), batch.tokens
 
     def _translate(self, should_stop: Callable[[], bool]) -> list[str]:
         """Greedy translations, a batch at a time, so that a request to stop is heard between two of them."""

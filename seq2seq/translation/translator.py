@@ -8,20 +8,22 @@ similar length, and the order of the input is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
-from seq2seq.corpus.tokenizer import BOS, EOS, PAD, Tokenizer
+from seq2seq.corpus.tokenizer import BOS, EOS, PAD, StoredTokenizer, Tokenizer
 from seq2seq.errors import CheckpointError
-from seq2seq.model.device import choose_device, precision_context
-from seq2seq.model.translation_model import TranslationModel, build_model
-from seq2seq.runs import RunFolder, run_of
+from seq2seq.model.device import choose_device, in_halves, precision_context
+from seq2seq.model.translation_model import TranslationModel, empty_model, fill
+from seq2seq.runs import Checkpoint, RunFolder, run_of
 from seq2seq.translation.search import Hypothesis, SearchSettings, search
 
 if TYPE_CHECKING:
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 
 # Languages written without blanks: parts of a split line are joined as they are.
 _NO_BLANKS = ("zh", "cmn", "yue", "ja", "th", "lo", "km", "my", "bo")
-_SENTENCE_END = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।", ";", "；")
+_SENTENCE_END = (".", "!", "?", "…", "؟", "۔", "।", ";")
+_WIDE_END = ("。", "！", "？", "；")
+_INNER_BYTE = re.compile("<0x[89AB][0-9A-F]>")
+# Characters that are cut into pieces at a time; a line of text may be as long as a book.
+_LONGEST_PASSAGE = 20_000
 _WORD_START = "▁"
 # Every translation may be this much longer than the ratio allows, so that short lines are not cut.
 _SPARE_LENGTH = 10
@@ -81,9 +87,10 @@ class Translator:
         if folder == path and not run.has("best") and run.has("last"):
             name = "last"  # nothing has been validated yet; RUN/best by name means that one or none
         config = run_config(run)
-        tokenizer = Tokenizer.load(run.path)
         chosen = choose_device(device)
-        model = load_model(run, name, config, tokenizer).to(chosen).eval()
+        checkpoint = run.load(name)
+        tokenizer = run_tokenizer(run, checkpoint, run.path / name)
+        model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
         return cls(model, tokenizer, config.decoding, config.data, chosen)
 
     def translate(
@@ -94,7 +101,10 @@ class Translator:
         n_best: int = 1,
         batch_size: int | None = None,
     ) -> Iterator[Translation]:
-        """Translate the lines, in their order. All of them are translated before the first comes back."""
+        """Translate the lines, in their order. All of them are translated before the first comes back.
+
+        A batch for which memory does not suffice is translated in halves; MemoryError where it does not for one line.
+        """
         jobs = [_Job(line, self._parts(line)) for line in lines]
         parts = [(job, place) for job in jobs for place in range(len(job.parts))]
         # Similar lengths together, equal lengths in the order of the input: little padding, and the same every time.
@@ -102,7 +112,8 @@ class Translator:
         size = self.decoding.batch_size if batch_size is None else batch_size
         for first in range(0, len(parts), size):
             batch = parts[first : first + size]
-            found = self._search([job.parts[place] for job, place in batch], beam_size, n_best)
+            rows = [job.parts[place] for job, place in batch]
+            found = chain.from_iterable(in_halves(rows, lambda some: self._search(some, beam_size, n_best)))
             for (job, place), hypotheses in zip(batch, found, strict=True):
                 job.found[place] = hypotheses
         for job in jobs:
@@ -110,15 +121,16 @@ class Translator:
 
     def _parts(self, line: str) -> list[list[int]]:
         """The pieces of a line in parts that the model can read; none for a blank line."""
-        text = clean(line)
-        if not text:
-            return []
-        (ids,) = self.tokenizer.encode_source([text])
-        if len(ids) <= self.longest_source:
-            return [ids]
-        return split_long(ids, self.tokenizer.source_pieces(ids), self.longest_source)
+        parts: list[list[int]] = []
+        for text in _passages(clean(line)):
+            (ids,) = self.tokenizer.encode_source([text])
+            if len(ids) <= self.longest_source:
+                parts.append(ids)
+            else:
+                parts += split_long(ids, self.tokenizer.source_pieces(ids), self.longest_source)
+        return parts
 
-    def _search(self, rows: list[list[int]], beam_size: int | None, n_best: int) -> list[list[Hypothesis]]:
+    def _search(self, rows: Sequence[list[int]], beam_size: int | None, n_best: int) -> list[list[Hypothesis]]:
         beam = self.decoding.beam_size if beam_size is None else beam_size
         settings = SearchSettings(
             bos=BOS,
@@ -156,72 +168,119 @@ class _Job:
     found: dict[int, list[Hypothesis]] = field(default_factory=dict)
 
 
+def _passages(text: str) -> Iterator[str]:
+    """A text whole, or a very long one in passages that end between words where it has any: a line may be a book."""
+    start = 0
+    while len(text) - start > _LONGEST_PASSAGE:
+        end = text.rfind(" ", start + 1, start + _LONGEST_PASSAGE)
+        end = start + _LONGEST_PASSAGE if end < 0 else end
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]
+
+
 def split_long(ids: Sequence[int], pieces: Sequence[str], longest: int) -> list[list[int]]:
     """Cut a long line into parts of at most `longest` pieces, as late as possible after the end of a sentence in the
-    second half of a part, else before a word, else where it must be."""
+    second half of a part, else before a word, else between two characters, else where it must be."""
     parts, start = [], 0
     while len(ids) - start > longest:
         window = range(start + longest, start + longest // 2, -1)
-        ends = (cut for cut in window if pieces[cut - 1].endswith(_SENTENCE_END))
-        words = (cut for cut in window if pieces[cut].startswith(_WORD_START))
-        cut = next(ends, None) or next(words, None) or start + longest
+        words = [cut for cut in window if pieces[cut].startswith(_WORD_START)]
+        ends = (cut for cut in window if _ends_sentence(pieces[cut - 1], pieces[cut]))
+        # A character that has no piece is spelt in UTF-8, such as <0xE2><0x82><0xAC>.
+        characters = (cut for cut in window if not _INNER_BYTE.fullmatch(pieces[cut]))
+        cut = next(ends, None) or next(iter(words), None) or next(characters, None) or start + longest
         parts.append(list(ids[start:cut]))
         start = cut
     return [*parts, list(ids[start:])]
 
 
+def _ends_sentence(piece: str, following: str) -> bool:
+    """A point within a number or a name ends nothing; the ends of sentences of Chinese need no blank."""
+    return piece.endswith(_WIDE_END) or (piece.endswith(_SENTENCE_END) and following.startswith(_WORD_START))
+
+
 def run_config(run: RunFolder) -> Config:
-    """The settings of a run. RunError where its config.yaml cannot be read."""
+    """The settings of a run. RunError or ConfigError where its config.yaml is damaged."""
     from seq2seq.config.loading import load_config
 
+    run.check_config()
     return load_config(run.path / "config.yaml")
 
 
-def load_model(run: RunFolder, name: str, config: Config, tokenizer: Tokenizer) -> TranslationModel:
-    """The model of checkpoint `name`. CheckpointError where checkpoint, settings and tokenizer do not fit."""
-    checkpoint = run.load(name)
-    return model_from(checkpoint.weights, checkpoint.facts, config, tokenizer, run.path / name)
+def run_tokenizer(run: RunFolder, checkpoint: Checkpoint, where: Path) -> Tokenizer:
+    """The tokenizer of a run, if it is the one that the checkpoint (at `where`) was trained with."""
+    stored = StoredTokenizer(run.path)
+    check_vocabulary(checkpoint.facts, stored, where, " and ".join(str(path) for path in stored.paths))
+    return stored.open()
 
 
-def model_from(
-    weights: dict[str, torch.Tensor], facts: dict[str, object], config: Config, tokenizer: Tokenizer, where: Path
-) -> TranslationModel:
-    """A model with the given weights. The words of vocabularies come before those of tensors."""
-    check_vocabulary(facts, tokenizer, where)
-    model = build_model(config.model, tokenizer.source_size, tokenizer.target_size, seed=config.seed)
-    parameters = dict(model.named_parameters())
-    for name, parameter in parameters.items():
+def model_from(checkpoint: Checkpoint, config: Config, tokenizer: Tokenizer, where: Path) -> TranslationModel:
+    """The model of a checkpoint (at `where`). CheckpointError where checkpoint, settings and tokenizer do not fit."""
+    _check_settings(checkpoint.facts, config, where)
+    weights = checkpoint.weights
+    model = empty_model(config.model, tokenizer.source_size, tokenizer.target_size)
+    for name, parameter in model.named_parameters():
         if name not in weights or weights[name].shape != parameter.shape:
             found = tuple(weights[name].shape) if name in weights else "missing"
             raise CheckpointError(
                 f"{where} does not fit the settings beside it: {name} is {found} and should be "
                 f"{tuple(parameter.shape)}; config.yaml or the checkpoint has been exchanged."
             )
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+        if not torch.isfinite(weights[name]).all():
+            raise CheckpointError(f"{where} holds numbers that are not finite ({name}), which no training saves.")
+    fill(model, weights)
     return model
 
 
-def check_vocabulary(facts: dict[str, object], tokenizer: Tokenizer, where: Path) -> None:
-    """Refuse a tokenizer that is not the one the weights were trained with."""
+def _check_settings(facts: Mapping[str, object], config: Config, where: Path) -> None:
+    """Sizes show in the weights; heads, for one, do not."""
+    from seq2seq.config.loading import flat
+
+    trained, now = facts.get("model"), dict(flat(config.model.model_dump(mode="json")))
+    for key, value in flat(trained if isinstance(trained, dict) else {}):
+        if value != now.get(key):
+            raise CheckpointError(
+                f"{where} does not fit the settings beside it: it was trained with model.{key} {value}, and "
+                f"config.yaml says {now.get(key)}. Put the old value back."
+            )
+
+
+class Vocabularies(Protocol):
+    """What is asked of a tokenizer, opened or not."""
+
+    @property
+    def source_size(self) -> int: ...
+
+    @property
+    def target_size(self) -> int: ...
+
+    def fingerprint(self) -> str: ...
+
+
+def check_vocabulary(
+    facts: Mapping[str, object], tokenizer: Vocabularies, where: Path, name: str = "the tokenizer beside it"
+) -> None:
+    """Refuse a tokenizer that is not the one the weights were trained with; `name` is what it is called."""
     expected = facts.get("vocabulary")
     if not isinstance(expected, dict):
         raise CheckpointError(f"{where} says nothing of its vocabulary; it is not a checkpoint of this program.")
     sizes = (expected.get("source"), expected.get("target"))
+    if expected.get("fingerprint") == tokenizer.fingerprint():
+        return
     if sizes != (tokenizer.source_size, tokenizer.target_size):
         raise CheckpointError(
-            f"{where} was trained with vocabularies of {sizes[0]} (source) and {sizes[1]} (target) pieces, and the "
-            f"tokenizer beside it has {tokenizer.source_size} and {tokenizer.target_size}; put back the run's own."
+            f"{where} was trained with vocabularies of {sizes[0]} (source) and {sizes[1]} (target) pieces, and "
+            f"{name} has {tokenizer.source_size} and {tokenizer.target_size}; put back the run's own."
         )
-    if expected.get("fingerprint") != tokenizer.fingerprint():
-        raise CheckpointError(
-            f"{where} was trained with another tokenizer than the one beside it, though of the same size; "
-            "put back the tokenizer of this run."
-        )
+    raise CheckpointError(
+        f"{where} was trained with another tokenizer than {name}, though of the same size; it is damaged or was "
+        "exchanged, so put back the tokenizer of this run."
+    )
 
 
-def vocabulary_facts(tokenizer: Tokenizer) -> dict[str, object]:
+def vocabulary_facts(tokenizer: Vocabularies) -> dict[str, object]:
     """What a checkpoint says of its vocabulary."""
     return {
         "source": tokenizer.source_size,

@@ -1,0 +1,103 @@
+"""One checkpoint on the disk: a folder that is whole, or is refused.
+
+    checkpoint.json        plain facts, the other files with size and SHA-256, and its own SHA-256
+    weights.safetensors    all weights in fp32
+    training.safetensors   in last/: what a resume needs beside them
+
+Facts are JSON and tensors are safetensors, so opening a stranger's checkpoint runs no code. Everything is held against
+its size and digest before anything is made of it. A digest tells of damage, not of ill will: whoever can change a file
+can change its digest, so what a file says is also held against limits and against the settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from seq2seq.errors import CheckpointError
+from seq2seq.files import write_file
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT, PROGRAM = 1, "seq2seq"
+WEIGHTS, TRAINING, FACTS = "weights.safetensors", "training.safetensors", "checkpoint.json"
+MOST_FACTS = 16 * 2**20  # bytes; a checkpoint's facts take a few thousand
+
+
+def write_checkpoint(folder: Path, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor] | None]) -> None:
+    """Make a folder with all of a checkpoint; the list of its files comes last and says that it is whole."""
+    from safetensors.torch import save
+
+    folder.mkdir()
+    files = {}
+    for file_name, tensors in parts.items():
+        if tensors is None:
+            continue
+        data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
+        write_file(folder / file_name, data)
+        files[file_name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    content = sealed({"format": FORMAT, "program": PROGRAM, **facts, "files": files})
+    write_file(folder / FACTS, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts with the SHA-256 of all of them; how they are spaced or ordered does not matter."""
+    facts = {name: value for name, value in content.items() if name != "sha256"}
+    plain = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return {**facts, "sha256": hashlib.sha256(plain.encode("ascii")).hexdigest()}
+
+
+def read_facts(folder: Path, advice: str) -> dict[str, Any]:
+    """The facts of a checkpoint. CheckpointError, which ends with `advice`, where they are not what was written."""
+    path = folder / FACTS
+    if path.stat().st_size > MOST_FACTS:
+        _refuse(path, "is damaged or not a checkpoint of this program", advice)
+    try:
+        facts = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        whole = isinstance(facts, dict) and sealed(facts) == facts
+    except (ValueError, RecursionError):
+        _refuse(path, "is damaged or not a checkpoint of this program", advice)
+    ours = isinstance(facts, dict) and facts.get("program") == PROGRAM
+    # Before the digest: a later format may have another kind of seal.
+    if ours and facts.get("format", FORMAT) != FORMAT:
+        raise CheckpointError(
+            f"{path} has format {facts.get('format')}, and this version of the program reads format {FORMAT}; "
+            "use the version that wrote it, or train again."
+        )
+    if not ours or not whole or not isinstance(facts.get("files"), dict):
+        _refuse(path, "is damaged or not a checkpoint of this program", advice)
+    return dict(facts)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def read_tensors(folder: Path, file_name: str, facts: Mapping[str, Any], advice: str) -> dict[str, Tensor]:
+    """The tensors of one file of a checkpoint. CheckpointError where it is not the file that was written."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    path = folder / file_name
+    listed = facts["files"].get(file_name)
+    if not path.is_file() or not isinstance(listed, dict):
+        raise CheckpointError(f"{path} is missing: the checkpoint is incomplete.{advice}")
+    size = path.stat().st_size
+    if size != listed.get("size"):
+        expected = listed.get("size")
+        _refuse(path, f"is damaged or incomplete: it has {size:,} bytes and should have {expected}", advice)
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != listed.get("sha256"):
+        _refuse(path, "is damaged: its content has changed since it was written", advice)
+    try:
+        return load(data)
+    except (SafetensorError, ValueError, KeyError, AttributeError):  # the last: a type of number that torch lacks
+        _refuse(path, "is damaged: it is no safetensors file", advice)
+
+
+def _refuse(path: Path, problem: str, advice: str) -> NoReturn:
+    raise CheckpointError(f"{path} {problem}.{advice}")
