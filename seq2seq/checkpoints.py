@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 FORMAT, PROGRAM = 1, "seq2seq"
 WEIGHTS, TRAINING, FACTS = "weights.safetensors", "training.safetensors", "checkpoint.json"
-MOST_FACTS = 16 * 2**20  # bytes; a checkpoint's facts take a few thousand
+MOST_FACTS = 2**20  # bytes; a checkpoint's facts take a few thousand
+DEEPEST_FACTS = 20  # levels of nesting; the facts need five
 
 
 def write_checkpoint(folder: Path, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor] | None]) -> None:
@@ -58,19 +59,32 @@ def read_facts(folder: Path, advice: str) -> dict[str, Any]:
         _refuse(path, "is damaged or not a checkpoint of this program", advice)
     try:
         facts = json.loads(path.read_bytes(), parse_constant=_no_constant)
-        whole = isinstance(facts, dict) and sealed(facts) == facts
+        whole = isinstance(facts, dict) and not _is_deep(facts) and sealed(facts) == facts
     except (ValueError, RecursionError):
         _refuse(path, "is damaged or not a checkpoint of this program", advice)
     ours = isinstance(facts, dict) and facts.get("program") == PROGRAM
     # Before the digest: a later format may have another kind of seal.
     if ours and facts.get("format", FORMAT) != FORMAT:
         raise CheckpointError(
-            f"{path} has format {facts.get('format')}, and this version of the program reads format {FORMAT}; "
+            f"{path} has format {facts.get('format')!r:.40}, and this version of the program reads format {FORMAT}; "
             "use the version that wrote it, or train again."
         )
     if not ours or not whole or not isinstance(facts.get("files"), dict):
         _refuse(path, "is damaged or not a checkpoint of this program", advice)
     return dict(facts)
+
+
+def _is_deep(facts: object) -> bool:
+    """Whether something is nested so deeply that whoever looks at it would have to fear for the stack."""
+    level = [facts]
+    for _ in range(DEEPEST_FACTS):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -95,7 +109,8 @@ def read_tensors(folder: Path, file_name: str, facts: Mapping[str, Any], advice:
         _refuse(path, "is damaged: its content has changed since it was written", advice)
     try:
         return load(data)
-    except (SafetensorError, ValueError, KeyError, AttributeError):  # the last: a type of number that torch lacks
+    # Beside the reader's own: a type of number that torch lacks, a shape of nothing by more than torch can count.
+    except (SafetensorError, ValueError, KeyError, AttributeError, RuntimeError, TypeError, AssertionError):
         _refuse(path, "is damaged: it is no safetensors file", advice)
 
 

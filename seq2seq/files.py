@@ -67,5 +67,7 @@ def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:  # it knows no name
+        raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
         os.close(descriptor)

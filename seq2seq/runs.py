@@ -129,10 +129,13 @@ class RunFolder:
         """RunError where config.yaml is not as the program wrote it; without the line of the digest all is accepted."""
         path = self.path / "config.yaml"
         with path.open("rb") as stream:
-            lines = stream.read(_MOST_CONFIG).split(b"\n", 2)
-        sealed = b"SHA-256" in b"\n".join(lines[:2]) or b"\n".join(lines[1:2]).startswith(b"#")
+            content = stream.read(_MOST_CONFIG)
+        # In the first three lines, since a damaged byte may have become a line break.
+        heading = content.split(b"\n", 3)[:3]
+        sealed = b"SHA-256" in b"\n".join(heading) or b"\n".join(heading[1:2]).startswith(b"#")
         if not sealed:
             return
+        lines = content.split(b"\n", 2)
         lines += [b""] * (3 - len(lines))
         digest = hashlib.sha256(lines[0] + b"\n" + lines[2]).hexdigest()
         if lines[1] != _SEAL.format(digest).encode("ascii"):
@@ -208,6 +211,15 @@ class RunFolder:
         sync_folder(self.path)
         shutil.rmtree(before, ignore_errors=True)
 
+    def clear_leftovers(self) -> None:
+        """Remove what crashes have left: half a file, and what lies beside a checkpoint that has taken its place."""
+        for path in self.path.glob(".*.tmp"):
+            path.unlink(missing_ok=True)
+        for name in ("best", "last"):
+            if (self.path / name / FACTS).is_file():
+                for state in (_NEXT, _BEFORE):
+                    shutil.rmtree(self.path / f"{name}{state}", ignore_errors=True)
+
     def load(self, name: str, *, with_training: bool = False) -> Checkpoint:
         """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole."""
         try:
@@ -271,10 +283,11 @@ class RunFolder:
         except OSError as error:  # one that comes from a write knows no name
             raise OSError(error.errno, error.strerror, str(path)) from error
 
-    def forget_metrics_after(self, step: int) -> int:
+    def forget_metrics_after(self, step: int, *, validation_due: bool) -> int:
         """Drop what a run wrote after its last checkpoint, and its end: a resume tells that part again.
 
-        Returns how many lines could not be read and are gone too; the last one, which a crash may have cut, aside.
+        Where the validation of that step is still due, it may have been told and not saved. Returns how many lines
+        could not be read and are gone too; the last one, which a crash may have cut, aside.
         """
         path = self.path / "metrics.jsonl"
         if not path.exists():
@@ -284,7 +297,8 @@ class RunFolder:
         for line in lines[:-1]:
             try:
                 event = json.loads(line)
-                if event["step"] <= step and event["event"] != "end":
+                later = event["step"] == step and event["event"] == "validation" and validation_due
+                if event["step"] <= step and event["event"] != "end" and not later:
                     kept.append(line + b"\n")
             except (ValueError, KeyError, TypeError, RecursionError):
                 damaged += 1

@@ -48,12 +48,13 @@ class Fake:
 
     table: Table
     rows_seen: list[int] = field(default_factory=list)
+    never: Sequence[int] = (PAD, BOS)
 
     def start(self, src_BS: Tensor, mask_BS: Tensor) -> Written:
         sources = [tuple(row[mask].tolist()) for row, mask in zip(src_BS, mask_BS, strict=True)]
         return Written(sources, [(source, ()) for source in sources])
 
-    def step(self, previous_R: Tensor, state: Written) -> tuple[Tensor, Written]:
+    def step(self, previous_R: Tensor, state: Written, count: int) -> tuple[Tensor, Tensor, Written]:
         self.rows_seen.append(len(previous_R))
         first = len(self.rows_seen) == 1
         assert not first or (previous_R == BOS).all(), "a translation begins with the begin mark"
@@ -61,7 +62,10 @@ class Fake:
             (source, () if first else (*written, previous))
             for previous, (source, written) in zip(previous_R.tolist(), state.rows_R, strict=True)
         ]
-        return torch.tensor([list(self.table(*row)) for row in rows]), Written(state.sources_B, rows)
+        log_probability_RV = torch.tensor([list(self.table(*row)) for row in rows])
+        log_probability_RV[:, list(self.never)] = -torch.inf
+        best = log_probability_RV.topk(min(count, log_probability_RV.shape[1]), dim=1)
+        return best.values, best.indices, Written(state.sources_B, rows)
 
 
 def hashed(source: Ids, written: Ids, words: int = V) -> list[float]:
@@ -89,12 +93,11 @@ def find(
     beam: int = 1,
     penalty: float = 1.0,
     n_best: int = 1,
-    never: Sequence[int] = (PAD, BOS),
 ) -> list[list[Hypothesis]]:
     longest = max(map(len, sources))
     src_BS = torch.tensor([[*source, *[PAD] * (longest - len(source))] for source in sources])
     mask_BS = torch.tensor([[True] * len(source) + [False] * (longest - len(source)) for source in sources])
-    how = SearchSettings(BOS, EOS, never, beam, penalty, n_best)
+    how = SearchSettings(BOS, EOS, beam, penalty, n_best)
     most = [limits] * len(sources) if isinstance(limits, int) else limits
     return search(model if isinstance(model, Fake) else Fake(model), src_BS, mask_BS, most, how)
 
@@ -347,21 +350,24 @@ def test_an_open_hypothesis_that_can_still_win_is_waited_for() -> None:
 @settings(max_examples=30, deadline=None)
 @given(never=st.sets(st.sampled_from([PAD, BOS, *WORDS])), beam=st.integers(1, 5))
 def test_forbidden_ids_never_appear(never: set[int], beam: int) -> None:
-    for found in find(hashed, [(7,), (8, 9), (10,)], 5, beam=beam, n_best=3, never=sorted(never)):
+    for found in find(Fake(hashed, never=sorted(never)), [(7,), (8, 9), (10,)], 5, beam=beam, n_best=3):
         for hypothesis in found:
             assert not never & set(hypothesis.ids)
 
 
 def test_the_answers_of_the_model_are_left_as_they_are() -> None:
-    answers = torch.tensor([[-1.0, -2.0, -1.0, -3.0, -4.0, -5.0]])
+    answers, words = torch.tensor([[-1.0, -2.0]]), torch.tensor([[4, 5]])
 
     class Kept(Fake):
-        def step(self, previous_R: Tensor, state: Written) -> tuple[Tensor, Written]:
-            return answers, super().step(previous_R, state)[1]
+        def step(self, previous_R: Tensor, state: Written, count: int) -> tuple[Tensor, Tensor, Written]:
+            return (
+                answers.expand(len(previous_R), 2),
+                words.expand(len(previous_R), 2),
+                super().step(previous_R, state, count)[2],
+            )
 
-    before = answers.clone()
-    find(Kept(hashed), limits=2)
-    assert torch.equal(answers, before)
+    find(Kept(hashed), limits=2, beam=2)
+    assert (answers.tolist(), words.tolist()) == ([[-1.0, -2.0]], [[4, 5]])
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import settings as how_often
+from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -19,6 +22,7 @@ from seq2seq.corpus.tokenizer import BOS, EOS, PAD
 from seq2seq.errors import DeviceError
 from seq2seq.model import device as device_room
 from seq2seq.model import loss as loss_room
+from seq2seq.model.best_words import best_words
 from seq2seq.model.device import choose_device, choose_precision, computes_in_bf16, precision_context
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.loss import output_loss
@@ -199,12 +203,31 @@ def test_steps_of_the_search_are_what_the_loss_is_made_of(kind: str) -> None:
     state = made.start(pairs.src_BS, pairs.src_mask_BS)
     total = torch.zeros(())
     for t in range(pairs.tgt_in_BT.shape[1]):
-        log_probability_BV, state = made.step(pairs.tgt_in_BT[:, t], state)
-        assert log_probability_BV.dtype == torch.float32
-        same(log_probability_BV.exp().sum(1), torch.ones(len(SOURCES)), atol=1e-5)
+        logit_BV, following = made.logits(pairs.tgt_in_BT[:, t], state)
+        log_probability_BV = logit_BV.log_softmax(1)
+        best_BC, word_BC, state = made.step(pairs.tgt_in_BT[:, t], state, 4)
+        assert best_BC.dtype == torch.float32
+        same(best_BC, log_probability_BV.gather(1, word_BC), atol=1e-5)
+        same(following.hidden_LRH, state.hidden_LRH)
         said = log_probability_BV.gather(1, pairs.tgt_out_BT[:, t : t + 1]).squeeze(1)
         total = total + said[pairs.tgt_mask_BT[:, t]].sum()
     same(total.double(), -nll, atol=1e-4)
+
+
+@how_often(max_examples=60, deadline=None)
+@given(rows=st.integers(1, 4), words=st.integers(3, 2000), count=st.integers(1, 6), seed=st.integers(0, 10**6))
+def test_the_best_words_are_those_of_a_whole_sort(rows: int, words: int, count: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    # Few different numbers, so that equal ones are common.
+    logit_RV = torch.randint(-20, 20, (rows, words), generator=generator).float()
+    count, never = min(count, words), (0, 2)
+    log_probability_RV = logit_RV.log_softmax(1)
+    log_probability_RV[:, list(never)] = -torch.inf
+    expected_RC = log_probability_RV.topk(count, dim=1).values
+    best_RC, word_RC = best_words(logit_RV.clone(), count, never)
+    same(best_RC, expected_RC, atol=1e-5)
+    same(log_probability_RV.gather(1, word_RC), expected_RC, atol=1e-5)
+    assert all(len(set(row)) == count for row in word_RC.tolist())
 
 
 # ---- dropout
@@ -302,7 +325,7 @@ def test_the_first_softmax_is_nearly_flat(tying: str, size: int) -> None:
     _, nll = made.loss(batch(many, many), 0.0)
     assert nll.item() / batch(many, many).tokens == pytest.approx(math.log(vocabulary), rel=0.06)
     state = made.start(*padded(SOURCES))
-    log_probability_BV, _ = made.step(torch.full((len(SOURCES),), BOS), state)
+    log_probability_BV = made.logits(torch.full((len(SOURCES),), BOS), state)[0].log_softmax(1)
     entropy_B = -(log_probability_BV.exp() * log_probability_BV).sum(1)
     assert (entropy_B > 0.95 * math.log(vocabulary)).all()
 

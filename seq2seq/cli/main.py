@@ -33,9 +33,11 @@ VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
 # What `pip install` brings; without it the command has been started with another Python.
 _NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "torch", "tqdm", "yaml"}
 
+# All but the line feed.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 REFUSED, BUG, INTERRUPTED, READER_LEFT, TERMINATED = 2, 1, 130, 141, 143
-# What a full disk or a dying one answers; such an error has no file name when it comes from a write.
-_CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
+# What a full disk, a dying one or a closed stream answers; such an error has no file name when it comes from a write.
+_CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 class Verb(Protocol):
@@ -68,6 +70,7 @@ class _Parser(argparse.ArgumentParser):
 
 def entry() -> NoReturn:
     """The installed command, `python -m seq2seq` and the scripts: `main` in a process of its own."""
+    _open_closed_streams()
     _start_again_in_utf8()
     sys.exit(main())
 
@@ -189,6 +192,19 @@ def _start_again_in_utf8() -> None:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
+def _open_closed_streams() -> None:
+    """Puts a stream that cannot be read or written in the place of one that was closed before the start, as by `>&-`.
+
+    Python has None there: messages for standard error would go to standard output, and the next file to be opened
+    would get the stream's number, and with it whatever a library writes to that.
+    """
+    if os.name != "posix":
+        return
+    for name, mode, access in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
 def _write_utf8() -> None:
     """Makes the three streams UTF-8 with LF line ends, whatever locale, platform and PYTHONIOENCODING say."""
     handlers = {"stdin": "surrogateescape", "stdout": "surrogateescape", "stderr": "backslashreplace"}
@@ -218,6 +234,8 @@ def _terminable() -> Iterator[None]:
 
 
 def _say(text: str) -> None:
+    # A path or a setting may hold what a terminal would carry out.
+    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
     with contextlib.suppress(OSError, ValueError):  # standard error may be gone too
         print(f"seq2seq: {text}", file=sys.stderr, flush=True)
 

@@ -35,7 +35,9 @@ AttentionKind = Literal["my", "additive", "tanh", "qkv", "multi_head", "dot", "g
 TiedEmbeddings = Literal["all", "decoder", "none"]
 Device = Annotated[str, StringConstraints(strict=True, pattern=r"^(auto|cpu|mps|cuda(:(0|[1-9][0-9]{0,2}))?)$")]
 
-Minutes = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9]{1,6}(\.[0-9]{1,6})? ?min(utes?)?$")]
+# Above zero, in a pattern without lookahead, which neither pydantic nor every editor knows.
+_ABOVE_ZERO = r"([1-9][0-9]{0,5}(\.[0-9]{1,6})?|0\.[0-9]{0,5}[1-9]0{0,5})"
+Minutes = Annotated[str, StringConstraints(strict=True, pattern=rf"^{_ABOVE_ZERO} ?min(utes?)?$")]
 
 
 class TokenizerConfig(Section):

@@ -25,6 +25,8 @@ KeyPath = tuple[str | int, ...]
 
 NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+BEYOND_UNICODE = re.compile(r"\\U(?!000[0-9A-Fa-f]|0010)[0-9A-Fa-f]{8}")
 WORDS: Mapping[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -63,6 +65,10 @@ def read_document(text: str, name: str, numbered: bool = True) -> Document:
         place.refuse(error.position, f"the character U+{code:04X} may not stand in YAML")
     except yaml.MarkedYAMLError as error:
         _refuse_syntax(place, error)
+    except (ValueError, OverflowError):  # PyYAML makes numbers of these without a look at their size
+        beyond = BEYOND_UNICODE.search(text)
+        what = "this escape is no character" if beyond else "this is not valid YAML (the number after %YAML)"
+        place.refuse(beyond.start() if beyond else 0, what)
 
 
 def plain_value(text: str) -> str | int | float | bool | None:
@@ -217,6 +223,8 @@ class _Reader:
         key = self._scalar(event)
         if not isinstance(key, str):
             self._refuse(event, f"a key must be a word; found {event.value or 'nothing'}")
+        if control := CONTROL.search(key):  # written as an escape; it would be carried out where the key is printed
+            self._refuse(event, f"a key must be a word; found one with the character U+{ord(control[0]):04X}")
         return key
 
     def _refuse_twice(self, path: KeyPath, second: int) -> NoReturn:

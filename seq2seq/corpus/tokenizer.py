@@ -8,6 +8,7 @@ no piece for (nothing, with byte fallback).
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -152,12 +153,13 @@ def _fingerprint(files: Mapping[str, bytes]) -> str:
 def _read(file: Path) -> bytes:
     try:
         with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
+            large = os.fstat(stream.fileno()).st_size > LARGEST_FILE
+            content = b"" if large else stream.read(LARGEST_FILE)
     except FileNotFoundError:
         raise TokenizerError(f"There is no file {file}. Copy the whole run folder again.") from None
     except OSError as error:
         raise TokenizerError(f"{file} cannot be read: {error.strerror or error}.") from None
-    if len(content) > LARGEST_FILE:
+    if large:
         raise TokenizerError(f"{file} has more than {LARGEST_FILE >> 20} MiB, which no tokenizer of this program has.")
     return content
 

@@ -3,8 +3,8 @@
 Letters: B sentences, R rows (hypotheses), T target steps, S source tokens, E embedding size, V target vocabulary,
 N real target tokens.
 
-Search needs three things of a model: `start` (read the source), `step` (one more token for every row: log-probabilities
-and the next state) and `select` on the state. Training needs `loss`.
+Search needs three things of a model: `start` (read the source), `step` (one more token for every row: the best next
+ones and the next state) and `select` on the state. Training needs `loss`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from seq2seq.corpus.subwords import BOS, PAD
+from seq2seq.model.best_words import best_words
 from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
@@ -25,6 +27,9 @@ from seq2seq.model.loss import output_loss
 if TYPE_CHECKING:
     from seq2seq.config.schema import ModelConfig
     from seq2seq.corpus.batches import Batch
+
+
+NEVER_SAID = (PAD, BOS)
 
 
 class TranslationModel(nn.Module):
@@ -108,10 +113,16 @@ class TranslationModel(nn.Module):
         """Read the source once; the state has one row per sentence until `select` repeats them."""
         return self.decoder.start(self.encode(src_BS, mask_BS))
 
-    def step(self, previous_R: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """One more token in every row: log-probabilities of the next (R,V), in fp32, and the state after it."""
+    def step(self, previous_R: Tensor, state: DecoderState, count: int) -> tuple[Tensor, Tensor, DecoderState]:
+        """One more token in every row: the `count` best next ones, best first, as log-probabilities (R,C) and ids
+        (R,C), and the state after it. Padding and the begin mark are never among them."""
+        logit_RV, state = self.logits(previous_R, state)
+        return *best_words(logit_RV, min(count, logit_RV.shape[1]), NEVER_SAID), state
+
+    def logits(self, previous_R: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """What `step` chooses from: log-probabilities of all words (R,V), up to a constant of each row, in fp32."""
         readout_R1E, _, state = self.decode(previous_R.unsqueeze(1), state)
-        return torch.log_softmax(self.output_layer(readout_R1E.squeeze(1)).float(), dim=-1), state
+        return self.output_layer(readout_R1E.squeeze(1)).float(), state
 
     def parameter_count(self) -> int:
         """Trainable numbers; a tied matrix counts once."""

@@ -49,7 +49,8 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensor
     for name, parameter in model.named_parameters():
         kept = {m: tensors[f"{m}.{name}"] for m in _MOMENTS if f"{m}.{name}" in tensors}
         shapes = [tuple(value.shape) for value in kept.values()]
-        if kept and shapes != [tuple(parameter.shape), tuple(parameter.shape), ()]:
+        usable = all(value.dtype == torch.float32 and bool(value.isfinite().all()) for value in kept.values())
+        if kept and (not usable or shapes != [tuple(parameter.shape), tuple(parameter.shape), ()]):
             raise CheckpointError(f"The checkpoint's optimizer state does not fit the model ({name}); restore a copy.")
         if kept:
             optimizer.state[parameter] = {m: value.clone().to(parameter.device) for m, value in kept.items()}

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from seq2seq.errors import CheckpointError
 
+_LARGEST = 2**53  # of what is counted; beyond it a float skips whole numbers
+
 
 @dataclass
 class Progress:
@@ -48,12 +50,18 @@ class Progress:
         if missing:
             raise CheckpointError(f"The checkpoint says nothing of {missing[0]}; it cannot be resumed.")
         try:
-            return TypeAdapter(cls).validate_python(dict(values), strict=False)
+            progress = TypeAdapter(cls).validate_python(dict(values), strict=False)
         except ValidationError as error:
-            where = ".".join(map(str, error.errors()[0]["loc"]))
-            raise CheckpointError(
-                f"The checkpoint's {where} is nothing that it can be; it cannot be resumed."
-            ) from None
+            raise _impossible(".".join(map(str, error.errors()[0]["loc"]))) from None
+        for name, value in asdict(progress).items():
+            # All are counts, times or sums of losses, but for the score, where a loss counts as negative.
+            if isinstance(value, (int, float)) and not (name == "best_score" or 0 <= value <= _LARGEST):
+                raise _impossible(name)
+        return progress
+
+
+def _impossible(name: str) -> CheckpointError:
+    return CheckpointError(f"The checkpoint's {name} is nothing that it can be; it cannot be resumed.")
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:

@@ -327,6 +327,17 @@ class Trainer:
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Go on from last/: afterwards everything is as it was after that update. The model has its weights already."""
+        try:
+            self._restore(checkpoint)
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.run.path / 'last'}: {error}") from None
+        self.run.clear_leftovers()
+        progress = self.progress
+        damaged = self.run.forget_metrics_after(progress.step, validation_due=progress.validation_due)
+        if damaged:
+            self.listener.said(f"metrics.jsonl: {damaged} damaged lines could not be read and are left out")
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
         facts = checkpoint.facts.get("progress")
         if not isinstance(facts, dict) or "random.cpu" not in checkpoint.training:
             raise CheckpointError("The checkpoint holds weights only and cannot be resumed; resume from last/.")
@@ -336,10 +347,9 @@ class Trainer:
         self._loss_sum.fill_(progress.interval_loss)
         self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
         self._groups = self._grouped(progress.epoch)
+        if progress.position % self.settings.accumulate or progress.position >= sum(map(len, self._groups)):
+            raise CheckpointError("The checkpoint's position is beyond the end of its epoch; it cannot be resumed.")
         self._saved_step = progress.step
-        damaged = self.run.forget_metrics_after(progress.step)
-        if damaged:
-            self.listener.said(f"metrics.jsonl: {damaged} damaged lines could not be read and are left out")
 
     # -- odds and ends ------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,11 @@
 """Search: which target sentence does the model find most probable?
 
-Letters: B sentences still being translated, K beam size (slots per sentence), R = B·K rows, V vocabulary, U steps so
-far.
+Letters: B sentences still being translated, K beam size (slots per sentence), R = B·K rows, C the best next tokens of
+a row (as many as the beam has slots), U steps so far.
 
-The search talks to three things: `start` (read the source), `step` (log-probabilities of the next token) and `select`
-on the state. It knows no torch module, so a fake with a known answer can test it.
+The search talks to three things: `start` (read the source), `step` (the best next tokens and their log-probabilities)
+and `select` on the state. It knows no torch module, so a fake with a known answer can test it. How a model finds its
+best tokens, among all words or a few, is its own affair.
 
 Beam search as in Sutskever et al. 2014 (section 3.2): each sentence has K slots. A slot whose hypothesis has written
 the end of the sentence is closed and keeps it; the others go on with the best continuations of the open ones. A beam
@@ -39,17 +40,20 @@ class StepModel(Protocol[State]):
     def start(self, src_BS: Tensor, mask_BS: Tensor) -> State:
         """Read B sentences: a state of B rows."""
 
-    def step(self, previous_R: Tensor, state: State) -> tuple[Tensor, State]:
-        """Log-probabilities (R,V) of each row's next token after `previous_R`, and the state after it."""
+    def step(self, previous_R: Tensor, state: State, count: int) -> tuple[Tensor, Tensor, State]:
+        """The best next tokens of each row after `previous_R`, best first, as log-probabilities (R,C) and
+        ids (R,C), and the state after it.
+
+        C is `count`, or less where there are no more tokens; one that may not be said has the log-probability -inf.
+        """
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How to search. Token ids are the vocabulary's; `never` are ids that no translation may contain."""
+    """How to search; `bos` begins a translation and `eos` ends it."""
 
     bos: int
     eos: int
-    never: Sequence[int] = ()
     beam_size: int = 5
     length_penalty: float = 1.0
     n_best: int = 1
@@ -95,8 +99,8 @@ def search(
     previous_R = torch.full((B * K,), settings.bos, dtype=torch.long, device=device)
     results: list[list[Hypothesis]] = [[] for _ in range(B)]
     for step in range(1, max(limits) + 1):
-        log_probability_RV, state = model.step(previous_R, state)
-        beam, parent_BK = _extend(beam, log_probability_RV, settings)
+        log_probability_RC, token_RC, state = model.step(previous_R, state, K)
+        beam, parent_BK = _extend(beam, log_probability_RC, token_RC, settings.eos)
         done_B = _is_done(beam, step, settings)
         if done_B.any():
             finished, going_on = done_B.nonzero().squeeze(1), (~done_B).nonzero().squeeze(1)
@@ -126,25 +130,25 @@ def _first_beam(B: int, K: int, limits: Sequence[int], device: torch.device) -> 
     )
 
 
-def _extend(beam: _Beam, log_probability_RV: Tensor, settings: SearchSettings) -> tuple[_Beam, Tensor]:
+def _extend(beam: _Beam, log_probability_RC: Tensor, token_RC: Tensor, eos: int) -> tuple[_Beam, Tensor]:
     """Every open slot takes one of the best continuations; closed slots keep what they hold.
 
     Also returns which old slot each new slot came from, (B,K).
     """
     B, K = beam.total_BK.shape
-    V = log_probability_RV.shape[1]
-    continued_BKV = beam.total_BK.unsqueeze(2) + log_probability_RV.view(B, K, V)
-    continued_BKV.masked_fill_(beam.closed_BK.unsqueeze(2), -torch.inf)
-    continued_BKV[:, :, list(settings.never)] = -torch.inf
-    total_BK, flat_BK = continued_BKV.view(B, K * V).topk(K, dim=1)
+    C = log_probability_RC.shape[1]
+    # No more than C of a row's continuations can be among the best K of its sentence, where C is K or all there are.
+    continued_BKC = beam.total_BK.unsqueeze(2) + log_probability_RC.reshape(B, K, C)
+    continued_BKC.masked_fill_(beam.closed_BK.unsqueeze(2), -torch.inf)
+    total_BK, flat_BK = continued_BKC.view(B, K * C).topk(K, dim=1)
     slot_K = torch.arange(K, device=flat_BK.device)
     # Open slots stand first: the j-th best continuation goes to the j-th slot as long as that slot is open.
-    parent_BK = torch.where(beam.closed_BK, slot_K, flat_BK // V)
-    token_BK = torch.where(beam.closed_BK, settings.eos, flat_BK % V)
+    parent_BK = torch.where(beam.closed_BK, slot_K, flat_BK // C)
+    token_BK = torch.where(beam.closed_BK, eos, token_RC.reshape(B, K * C).gather(1, flat_BK))
     total_BK = torch.where(beam.closed_BK, beam.total_BK, total_BK)
     length_BK = beam.length_BK.gather(1, parent_BK) + (~beam.closed_BK).long()
     # A slot that nothing could fill (fewer continuations than slots) stays open and empty: the next step may fill it.
-    closed_BK = beam.closed_BK | ((token_BK == settings.eos) & (total_BK != -torch.inf))
+    closed_BK = beam.closed_BK | ((token_BK == eos) & (total_BK != -torch.inf))
     order_BK = closed_BK.long().argsort(dim=1, stable=True)
     parent_BK, token_BK = parent_BK.gather(1, order_BK), token_BK.gather(1, order_BK)
     U = beam.tokens_BKU.shape[2]

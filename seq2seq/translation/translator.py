@@ -19,7 +19,7 @@ import torch
 
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
-from seq2seq.corpus.tokenizer import BOS, EOS, PAD, StoredTokenizer, Tokenizer
+from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.device import choose_device, in_halves, precision_context
 from seq2seq.model.translation_model import TranslationModel, empty_model, fill
@@ -135,7 +135,6 @@ class Translator:
         settings = SearchSettings(
             bos=BOS,
             eos=EOS,
-            never=(PAD, BOS),
             beam_size=beam,
             length_penalty=self.decoding.length_penalty,
             n_best=n_best,
@@ -227,6 +226,11 @@ def model_from(checkpoint: Checkpoint, config: Config, tokenizer: Tokenizer, whe
             raise CheckpointError(
                 f"{where} does not fit the settings beside it: {name} is {found} and should be "
                 f"{tuple(parameter.shape)}; config.yaml or the checkpoint has been exchanged."
+            )
+        if weights[name].dtype != torch.float32:
+            raise CheckpointError(
+                f"{where} holds {weights[name].dtype} where every training saves torch.float32 ({name}); it is damaged "
+                "or not of this program."
             )
         if not torch.isfinite(weights[name]).all():
             raise CheckpointError(f"{where} holds numbers that are not finite ({name}), which no training saves.")
