@@ -91,8 +91,13 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def read_tensors(folder: Path, file_name: str, facts: Mapping[str, Any], advice: str) -> dict[str, Tensor]:
-    """The tensors of one file of a checkpoint. CheckpointError where it is not the file that was written."""
+def read_tensors(
+    folder: Path, file_name: str, facts: Mapping[str, Any], advice: str, most: int | None = None
+) -> dict[str, Tensor]:
+    """The tensors of one file of a checkpoint. CheckpointError where it is not the file that was written.
+
+    One of more than `most` bytes is refused unread, since its size and digest may be forged.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -104,6 +109,8 @@ def read_tensors(folder: Path, file_name: str, facts: Mapping[str, Any], advice:
     if size != listed.get("size"):
         expected = listed.get("size")
         _refuse(path, f"is damaged or incomplete: it has {size:,} bytes and should have {expected}", advice)
+    if most is not None and size > most:
+        _refuse(path, f"does not fit the settings beside it: {size:,} bytes are more than their model needs", advice)
     data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != listed.get("sha256"):
         _refuse(path, "is damaged: its content has changed since it was written", advice)

@@ -16,10 +16,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from seq2seq import __version__
 from seq2seq.checkpoints import FACTS, TRAINING, WEIGHTS, read_facts, read_tensors, write_checkpoint
@@ -28,6 +28,8 @@ from seq2seq.files import sync_folder, write_file
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+Read = TypeVar("Read")
 
 # What a crash can leave of a checkpoint called `last`: the next one, whole or not, and the one before.
 _NEXT, _BEFORE = ".next", ".before"
@@ -214,26 +216,31 @@ class RunFolder:
     def clear_leftovers(self) -> None:
         """Remove what crashes have left: half a file, and what lies beside a checkpoint that has taken its place."""
         for path in self.path.glob(".*.tmp"):
-            path.unlink(missing_ok=True)
+            if path.is_file():
+                path.unlink()
         for name in ("best", "last"):
             if (self.path / name / FACTS).is_file():
                 for state in (_NEXT, _BEFORE):
                     shutil.rmtree(self.path / f"{name}{state}", ignore_errors=True)
 
-    def load(self, name: str, *, with_training: bool = False) -> Checkpoint:
-        """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole."""
-        try:
-            return self._read(name, with_training)
-        except (CheckpointError, FileNotFoundError):
-            # A training may have put the next one in its place while we read; a damaged one stays damaged.
-            return self._read(name, with_training)
+    def load(self, name: str, *, with_training: bool = False, most: int | None = None) -> Checkpoint:
+        """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole.
 
-    def _read(self, name: str, with_training: bool) -> Checkpoint:
-        folder, advice = self._whole(name), self._others(name)
-        facts = read_facts(folder, advice)
-        weights = read_tensors(folder, WEIGHTS, facts, advice)
-        training = read_tensors(folder, TRAINING, facts, advice) if with_training else {}
-        return Checkpoint(weights, facts, training)
+        No file of more than `most` bytes is read.
+        """
+
+        def read() -> Checkpoint:
+            folder, advice = self._whole(name), self._others(name)
+            facts = read_facts(folder, advice)
+            weights = read_tensors(folder, WEIGHTS, facts, advice, most)
+            training = read_tensors(folder, TRAINING, facts, advice, most) if with_training else {}
+            return Checkpoint(weights, facts, training)
+
+        return _twice(read)
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """What checkpoint `name` says of itself, without its tensors. CheckpointError if that is not whole."""
+        return _twice(lambda: read_facts(self._whole(name), self._others(name)))
 
     def has(self, name: str) -> bool:
         """Whether a checkpoint of this name has been written, be it damaged since."""
@@ -304,6 +311,14 @@ class RunFolder:
                 damaged += 1
         write_file(path, b"".join(kept))
         return damaged
+
+
+def _twice(read: Callable[[], Read]) -> Read:
+    """A training may have put the next checkpoint in its place while we read; a damaged one stays damaged."""
+    try:
+        return read()
+    except (CheckpointError, FileNotFoundError):
+        return read()
 
 
 def run_of(path: Path) -> tuple[Path, str]:

@@ -20,6 +20,7 @@ import re
 import signal
 import sys
 import textwrap
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from types import FrameType
@@ -33,8 +34,9 @@ VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
 # What `pip install` brings; without it the command has been started with another Python.
 _NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "torch", "tqdm", "yaml"}
 
-# All but the line feed.
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+# What moves the cursor, ends a line or turns the direction of what follows.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_LONGEST_MESSAGE = 2000  # characters
 REFUSED, BUG, INTERRUPTED, READER_LEFT, TERMINATED = 2, 1, 130, 141, 143
 # What a full disk, a dying one or a closed stream answers; such an error has no file name when it comes from a write.
 _CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -72,7 +74,14 @@ def entry() -> NoReturn:
     """The installed command, `python -m seq2seq` and the scripts: `main` in a process of its own."""
     _open_closed_streams()
     _start_again_in_utf8()
-    sys.exit(main())
+    status = main()
+    if any(thread.name.startswith("seq2seq-unstoppable") for thread in threading.enumerate()):
+        # An interrupt has left work behind in C++. Python's own exit would pull the ground from under it and crash.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -235,7 +244,9 @@ def _terminable() -> Iterator[None]:
 
 def _say(text: str) -> None:
     # A path or a setting may hold what a terminal would carry out.
-    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    text = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    if len(text) > _LONGEST_MESSAGE:
+        text = f"{text[: _LONGEST_MESSAGE - 500]} ... {text[-500:]}"
     with contextlib.suppress(OSError, ValueError):  # standard error may be gone too
         print(f"seq2seq: {text}", file=sys.stderr, flush=True)
 

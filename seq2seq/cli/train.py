@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from seq2seq.cli.display import Display
     from seq2seq.cli.signals import StopRequest
     from seq2seq.config.schema import Config
+    from seq2seq.corpus.tokenizer import Tokenizer
     from seq2seq.evaluation.test_set import TestSet
     from seq2seq.runs import Checkpoint, RunFolder
     from seq2seq.training.prepare import Prepared
@@ -76,14 +77,12 @@ def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) ->
     from seq2seq.cli.signals import StopRequest
     from seq2seq.model.device import choose_device, keep_freed_memory
     from seq2seq.training.prepare import prepare
-    from seq2seq.translation.translator import run_tokenizer
 
     choose_device(config.training.device)  # one that is not there is refused before anything is read
     keep_freed_memory()
     if config.training.threads is not None:
         torch.set_num_threads(config.training.threads)
-    checkpoint = _last_checkpoint(config, folder) if resume else None
-    tokenizer = None if checkpoint is None else run_tokenizer(folder, checkpoint, folder.path / "last")
+    checkpoint, tokenizer = _last_checkpoint(config, folder) if resume else (None, None)
     with Display(folder) as display:
         prepared = prepare(config, tokenizer, stage=display.said)
         for message in prepared.messages:
@@ -103,14 +102,16 @@ def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) ->
     return 0
 
 
-def _last_checkpoint(config: Config, folder: RunFolder) -> Checkpoint | None:
+def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tokenizer] | tuple[None, None]:
     """What a resume goes on from; None where the run ended before its first checkpoint and goes on from nothing."""
     from seq2seq.training.resuming import check_settings
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.translator import open_checkpoint, run_config
 
     check_settings(run_config(folder), config)
     # The last one is the first to be written: where there is a best, a last one must be, or it has been lost.
-    return folder.load("last", with_training=True) if folder.has("last") or folder.has("best") else None
+    if not folder.has("last") and not folder.has("best"):
+        return None, None
+    return open_checkpoint(folder, "last", config, with_training=True)
 
 
 def _trainer(

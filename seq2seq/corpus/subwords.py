@@ -15,8 +15,9 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.corpus.lines import clean
 from seq2seq.errors import TokenizerError
@@ -67,6 +68,9 @@ class Subwords:
             self._processor: SentencePieceProcessor = SentencePieceProcessor(model_proto=model)
             ids = [getattr(self._processor, f"{special}_id")() for special in ("pad", "unk", "bos", "eos")]
             self.size = int(self._processor.get_piece_size())
+            # SentencePiece reads pieces that are no UTF-8, and then cannot give them back.
+            self._processor.id_to_piece(list(range(self.size)))
+            self._processor.decode([UNK])
         except (RuntimeError, ValueError, TypeError):
             raise TokenizerError(f"{name} is damaged or no tokenizer. Copy the whole run folder again.") from None
         if ids != [PAD, UNK, BOS, EOS]:
@@ -164,7 +168,8 @@ def train_subwords(lines: Iterable[str], settings: TokenizerConfig, text_name: s
     feed = _Feed(lines)
     model = io.BytesIO()
     try:
-        SentencePieceTrainer.train(
+        _interruptibly(
+            SentencePieceTrainer.train,
             sentence_iterator=iter(feed),
             model_writer=model,
             model_type=settings.model_type,
@@ -191,6 +196,27 @@ def train_subwords(lines: Iterable[str], settings: TokenizerConfig, text_name: s
     if feed.failure is not None:
         raise feed.failure
     return Subwords(model.getvalue(), "The new tokenizer")
+
+
+def _interruptibly(work: Callable[..., object], **arguments: Any) -> None:
+    """work(**arguments), which Ctrl-C need not wait for: a library of C++ hears no signal until it is done.
+
+    The thread that an interrupt leaves behind is known to the command line by its name.
+    """
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work(**arguments)
+        except BaseException as failure:  # it belongs to the thread that waits, which raises it again
+            failures.append(failure)
+
+    thread = threading.Thread(target=run, daemon=True, name="seq2seq-unstoppable")
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if failures:
+        raise failures[0]
 
 
 class _Feed:

@@ -88,8 +88,7 @@ class Translator:
             name = "last"  # nothing has been validated yet; RUN/best by name means that one or none
         config = run_config(run)
         chosen = choose_device(device)
-        checkpoint = run.load(name)
-        tokenizer = run_tokenizer(run, checkpoint, run.path / name)
+        checkpoint, tokenizer = open_checkpoint(run, name, config)
         model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
         return cls(model, tokenizer, config.decoding, config.data, chosen)
 
@@ -208,11 +207,22 @@ def run_config(run: RunFolder) -> Config:
     return load_config(run.path / "config.yaml")
 
 
-def run_tokenizer(run: RunFolder, checkpoint: Checkpoint, where: Path) -> Tokenizer:
-    """The tokenizer of a run, if it is the one that the checkpoint (at `where`) was trained with."""
+def open_checkpoint(
+    run: RunFolder, name: str, config: Config, *, with_training: bool = False
+) -> tuple[Checkpoint, Tokenizer]:
+    """A checkpoint and the tokenizer it was trained with. CheckpointError where they or the settings do not fit.
+
+    What tells how large the tensors can be is read first, so that nothing larger is.
+    """
+    where, facts = run.path / name, run.facts(name)
+    _check_settings(facts, config, where)
     stored = StoredTokenizer(run.path)
-    check_vocabulary(checkpoint.facts, stored, where, " and ".join(str(path) for path in stored.paths))
-    return stored.open()
+    check_vocabulary(facts, stored, where, " and ".join(str(path) for path in stored.paths))
+    tokenizer = stored.open()
+    model = empty_model(config.model, tokenizer.source_size, tokenizer.target_size)
+    # Adam remembers two numbers for each weight; names and shapes take some kilobytes.
+    most = 12 * model.parameter_count() + 2**20
+    return run.load(name, with_training=with_training, most=most), tokenizer
 
 
 def model_from(checkpoint: Checkpoint, config: Config, tokenizer: Tokenizer, where: Path) -> TranslationModel:
@@ -220,6 +230,12 @@ def model_from(checkpoint: Checkpoint, config: Config, tokenizer: Tokenizer, whe
     _check_settings(checkpoint.facts, config, where)
     weights = checkpoint.weights
     model = empty_model(config.model, tokenizer.source_size, tokenizer.target_size)
+    foreign = weights.keys() - dict(model.named_parameters()).keys()
+    if foreign:
+        raise CheckpointError(
+            f"{where} does not fit the settings beside it: they know no {min(foreign)}; config.yaml or the checkpoint "
+            "has been exchanged."
+        )
     for name, parameter in model.named_parameters():
         if name not in weights or weights[name].shape != parameter.shape:
             found = tuple(weights[name].shape) if name in weights else "missing"
