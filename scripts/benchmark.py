@@ -1,80 +1,187 @@
-"""Training speed of the two decoders, side by side in one run: `python scripts/benchmark.py`.
+"""How fast this machine trains and translates, and how much faster it could: `python scripts/benchmark.py`.
 
-Speed on a shared machine means something only as a ratio, so the models take turns, update by update, on the same
-batches, and the medians are compared. Batches are random ids of random lengths; the text does not change the speed.
+Speed on a shared machine means something only as a ratio. So every figure stands beside a limit that is measured in
+the same run: all matrix products of the work are recorded with their shapes, each shape is timed by itself at its best,
+and the sum is the time that the work would take if it were nothing but products. Decoders (and precisions) take turns,
+update by update, and medians are compared.
 
+    --parts training,translation,preparation,start
     --embedding 256 --hidden 512 --vocabulary 8000 --tokens 1000     sizes
-    --attention general --threads 2 --device cpu --precision bf16    what and where
-    --updates 30                                                     of each
+    --attention general --decoders parallel,step                     kinds
+    --precisions bf16,fp32 --threads 2 --device cpu                  how and where
+    --updates 30                                                     of each, after five to warm up
+    --run RUN --source FILE      translate a file with a trained model, not random sentences with a random one
+    --json FILE                  all figures, for programs
+
+Without --run, sentences and weights are random, and every translation is made as long as its source: the length of the
+output, and so the work, is that of a model that has learnt something.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command itself does; it must come before torch
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from seq2seq.config.schema import ModelConfig, TrainingConfig
-from seq2seq.corpus.batches import Batch, collate
-from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide
+from seq2seq.config.schema import ModelConfig, TokenizerConfig, TrainingConfig
+from seq2seq.corpus.batches import Batch, BatchSampler, collate, collate_sources
+from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus
+from seq2seq.corpus.subwords import BOS, EOS
+from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.training.optimizer import build_optimizer
+from seq2seq.training.trainer import peak_memory_mb
+from seq2seq.translation.search import SearchSettings, search
+from seq2seq.translation.translator import Translator
 
-KINDS = ("parallel", "step")
+PARTS = ("training", "translation", "preparation", "start")
+VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
 WARM_UP = 5
+SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
+Row = dict[str, Any]
 
 
 def main() -> int:
-    """Measures and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--embedding", type=int, default=256)
-    parser.add_argument("--hidden", type=int, default=512)
-    parser.add_argument("--vocabulary", type=int, default=8000)
-    parser.add_argument("--tokens", type=int, default=1000, help="positions in a batch")
+    """Measures what was asked for and prints it as tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n", 1)[0], epilog=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", default=",".join(PARTS), metavar="PART,...")
+    for name, size in (("embedding", 256), ("hidden", 512), ("vocabulary", 8000), ("tokens", 1000), ("updates", 30)):
+        parser.add_argument(f"--{name}", type=int, default=size)
     parser.add_argument("--attention", default="general")
+    parser.add_argument("--decoders", default="parallel,step", metavar="KIND,...")
+    parser.add_argument("--precisions", default=None, metavar="NAME,...", help="fp32,bf16 where the machine has both")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", default="auto", choices=("auto", "fp32", "bf16"))
-    parser.add_argument("--updates", type=int, default=30)
+    parser.add_argument("--run", metavar="RUN")
+    parser.add_argument("--source", metavar="FILE")
+    parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
     keep_freed_memory()
     device = choose_device(args.device)
-    precision = choose_precision(args.precision, device)
-    batches = [batch.to(device) for batch in random_batches(args.tokens, args.vocabulary, WARM_UP + args.updates)]
-    models = {kind: make(kind, args).to(device).train() for kind in KINDS}
-    optimizers = {kind: build_optimizer(model, TrainingConfig()) for kind, model in models.items()}
-    speeds: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    for number, batch in enumerate(batches):
-        for kind in KINDS:
-            seconds = update(models[kind], optimizers[kind], batch, precision)
-            if number >= WARM_UP:
-                speeds[kind].append(batch.tokens / seconds)
-    print(
+    if args.precisions is None:
+        args.precisions = "fp32" if choose_precision("auto", device) == torch.float32 else "bf16,fp32"
+    head = (
         f"embedding {args.embedding}, hidden {args.hidden}, vocabulary {args.vocabulary:,}, {args.attention} attention,"
-        f" {args.tokens} positions a batch, {str(precision).removeprefix('torch.')} on {device}, "
-        f"{torch.get_num_threads()} threads, PyTorch {torch.__version__}"
+        f" {args.tokens:,} positions a batch; {device}, {torch.get_num_threads()} threads, PyTorch {torch.__version__},"
+        f" load {os.getloadavg()[0]:.1f}"
     )
-    print(f"{'decoder':<10}{'target tokens/s, median':>24}{'lowest':>10}{'highest':>10}{'parameters':>13}")
-    for kind, values in speeds.items():
-        middle, parameters = statistics.median(values), models[kind].parameter_count()
-        print(f"{kind:<10}{middle:>24,.0f}{min(values):>10,.0f}{max(values):>10,.0f}{parameters:>13,}")
-    ratio = statistics.median(speeds["parallel"]) / statistics.median(speeds["step"])
-    print(f"parallel trains {ratio:.2f} times as fast as step")
+    print(head)
+    measured = {"what": head}
+    for part in args.parts.split(","):
+        measured[part] = PART_OF[part](args, device)
+        show(part, measured[part])
+    if args.json:
+        Path(args.json).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
+def show(title: str, rows: list[Row]) -> None:
+    """One table; a list of figures is shown as its median and range."""
+    cells = [[shown(value) for value in row.values()] for row in rows]
+    names = [name.replace("_", " ") for name in rows[0]]
+    widths = [max(len(line[column]) for line in [names, *cells]) for column in range(len(names))]
+    print(f"\n{title}")
+    for line in [names, *cells]:
+        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
+
+
+def shown(value: object) -> str:
+    if isinstance(value, list):
+        return f"{statistics.median(value):,.4g} ({min(value):,.4g} to {max(value):,.4g})"
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+# -- the limit -------------------------------------------------------------------------------------------------------
+
+
+class Products(TorchDispatchMode):
+    """Records every matrix product that is computed: which, of what shapes, in what layout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[tuple[Any, ...]] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        if name in ("mm", "bmm", "addmm", "baddbmm"):
+            operands = args[1:3] if name in ("addmm", "baddbmm") else args[:2]
+            self.counts[tuple((tuple(one.shape), one.stride(), one.dtype) for one in operands)] += 1
+        return func(*args, **(kwargs or {}))
+
+    def operations(self) -> int:
+        """Multiplications and additions, two for each pair of numbers."""
+        total = 0
+        for (shape, *_), (other, *_) in self.counts:
+            total += 2 * int(np.prod(shape)) * other[-1] * self.counts[self._key(shape, other)]
+        return total
+
+    def _key(self, shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[Any, ...]:
+        return next(key for key in self.counts if key[0][0] == shape and key[1][0] == other)
+
+    def seconds(self, device: torch.device) -> float:
+        """The time of all of them, each shape at its best rate here."""
+        return sum(count * best_time(key, device) for key, count in self.counts.items())
+
+
+_BEST: dict[tuple[Any, ...], float] = {}
+
+
+def best_time(key: tuple[Any, ...], device: torch.device) -> float:
+    """Seconds of one matrix product, the best of many tries in a twentieth of a second."""
+    if key not in _BEST:
+        first, second = (made_like(*operand, device) for operand in key)
+        product = torch.bmm if first.dim() == 3 else torch.mm
+        out = product(first, second)
+        best, until = float("inf"), time.perf_counter() + 0.05
+        while time.perf_counter() < until:
+            seconds = timed(lambda: product(first, second, out=out), device)
+            best = min(best, seconds)
+        _BEST[key] = best
+    return _BEST[key]
+
+
+def made_like(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Any:
+    made = torch.empty_strided(shape, stride, dtype=dtype, device=device)
+    return made.copy_(torch.randn(shape, device=device).to(dtype))
+
+
+def timed(work: Callable[[], object], device: torch.device) -> float:
+    """Seconds of a piece of work, waiting for a GPU to be done with it."""
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
+    began = time.perf_counter()
+    work()
+    wait()
+    return time.perf_counter() - began
+
+
+# -- the parts -------------------------------------------------------------------------------------------------------
+
+
 def make(kind: str, args: argparse.Namespace) -> TranslationModel:
-    """A model of one decoder kind and the given sizes."""
+    """A new model of one decoder kind and the given sizes."""
     settings = ModelConfig.model_validate(
         {
             "embedding_size": args.embedding,
@@ -87,33 +194,195 @@ def make(kind: str, args: argparse.Namespace) -> TranslationModel:
     return build_model(settings, args.vocabulary, args.vocabulary, seed=1)
 
 
-def random_batches(tokens: int, vocabulary: int, count: int) -> list[Batch]:
-    """Batches of sentences of one length, 8 to 24 pieces; the rows fill the budget in whole steps of eight."""
+def random_corpus(vocabulary: int, pairs: int) -> EncodedCorpus:
+    """Pairs of random ids whose target is about as long as the source."""
     random = np.random.default_rng(1)
-    batches = []
-    for _ in range(count):
-        length = int(random.integers(8, 25))
-        rows = max(8, tokens // (length + 1) // 8 * 8)
-        ids = random.integers(4, vocabulary, rows * length).astype(np.int32)
-        side = EncodedSide(ids, np.arange(rows + 1, dtype=np.int64) * length)
-        batches.append(collate(EncodedCorpus(side, side, too_long=0), np.arange(rows)))
-    return batches
+    lengths = random.integers(8, 25, pairs)
+    others = np.clip(lengths + random.integers(-2, 3, pairs), 1, None)
+    sides = []
+    for side in (lengths, others):
+        ids = random.integers(4, vocabulary, int(side.sum())).astype(np.int32)
+        sides.append(EncodedSide(ids, np.concatenate([[0], np.cumsum(side)])))
+    return EncodedCorpus(sides[0], sides[1])
 
 
-def update(model: TranslationModel, optimizer: torch.optim.Optimizer, batch: Batch, precision: torch.dtype) -> float:
-    """Seconds of one whole update: forward, backward, clipping, Adam."""
-    device = batch.src_BS.device
+def training(args: argparse.Namespace, device: torch.device) -> list[Row]:
+    """Whole updates: forward, backward, clipping, Adam."""
+    corpus = random_corpus(args.vocabulary, SENTENCES * 29)
+    sampler = BatchSampler(corpus.source.lengths, corpus.target.lengths, batch_tokens=args.tokens, seed=1)
+    plan = sampler.epoch(0)[: WARM_UP + args.updates]
+    batches = [collate(corpus, indices).to(device) for indices in plan]
+    forms = [(kind, name) for kind in args.decoders.split(",") for name in args.precisions.split(",")]
+    models = {form: make(form[0], args).to(device).train() for form in forms}
+    optimizers = {form: build_optimizer(model, TrainingConfig()) for form, model in models.items()}
+    speeds: dict[tuple[str, str], list[float]] = {form: [] for form in forms}
+    for number, batch in enumerate(batches):
+        for form in forms:
+            work = update(models[form], optimizers[form], batch, choose_precision(form[1], device))
+            seconds = timed(work, device)
+            if number >= WARM_UP:
+                speeds[form].append(batch.tokens / seconds)
+    rows = []
+    for form in forms:
+        products, tokens = Products(), 0
+        for batch in batches[:3]:
+            with products:
+                update(models[form], optimizers[form], batch, choose_precision(form[1], device))()
+            tokens += batch.tokens
+        limit = tokens / products.seconds(device)
+        rows.append(
+            {
+                "decoder": form[0],
+                "precision": form[1],
+                "target_tokens_per_second": speeds[form],
+                "limit": limit,
+                "of_limit": statistics.median(speeds[form]) / limit,
+                "MFLOP_per_token": products.operations() / tokens / 1e6,
+                "real_positions": sampler.real_share(plan),
+                "parameters": models[form].parameter_count(),
+                "process_MiB": peak_memory_mb(device),
+            }
+        )
+    return rows
+
+
+def update(
+    model: TranslationModel, optimizer: torch.optim.Optimizer, batch: Batch, precision: torch.dtype
+) -> Callable[[], None]:
+    def work() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        with precision_context(batch.src_BS.device, precision):
+            loss, _ = model.loss(batch, 0.1)
+        (loss / batch.tokens).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return work
+
+
+def translation(args: argparse.Namespace, device: torch.device) -> list[Row]:
+    """Greedy and beam 5: in batches of 64, and one sentence at a time."""
+    rows = []
+    for name in args.precisions.split(","):
+        work = trained(args, name, device) if args.run else untrained(args, name, device)
+        for beam, size in ((1, 64), (5, 64), (1, 1), (5, 1)):
+            rows.append({"precision": name, "beam": beam, "batch": size, **measure(work, beam, size, device)})
+    return rows
+
+
+Work = Callable[[int, int, int], Iterator[int]]  # beam, batch size, sentences: words of each batch that is done
+
+
+def measure(work: Work, beam: int, size: int, device: torch.device) -> Row:
+    """Words (end marks included) a second, the limit, and of single sentences the time that each took."""
+    count = SENTENCES if size > 1 else 100
+    list(work(beam, size, min(count, 2 * size)))  # warm up
+    times, words = [], 0
+    batches = work(beam, size, count)
     began = time.perf_counter()
-    optimizer.zero_grad(set_to_none=True)
-    with precision_context(device, precision):
-        loss, _ = model.loss(batch, 0.1)
-    (loss / batch.tokens).backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).item()
-    optimizer.step()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter() - began
+    for some in batches:
+        times.append(time.perf_counter() - began)  # the words are on the processor by now, so a GPU is done
+        words += some
+        began = time.perf_counter()
+    products, counted = Products(), 0
+    with products:
+        for some in work(beam, size, max(size, 20)):
+            counted += some
+    speed, limit = words / sum(times), counted / products.seconds(device)
+    single = sorted(1000 * seconds for seconds in times) if size == 1 else None
+    return {
+        "words_per_second": speed,
+        "limit": limit,
+        "of_limit": speed / limit,
+        "p50_ms": single[len(single) // 2] if single else "",
+        "p95_ms": single[int(0.95 * len(single))] if single else "",
+    }
 
+
+def untrained(args: argparse.Namespace, precision: str, device: torch.device) -> Work:
+    corpus = random_corpus(args.vocabulary, SENTENCES)
+    rows = sorted((list(map(int, corpus.source[number])) for number in range(SENTENCES)), key=len)
+    model = make("parallel", args).to(device).eval()
+    with torch.no_grad():
+        model.output_layer.bias[EOS] = -1e4  # the length is decided by the limit
+
+    def work(beam: int, size: int, count: int) -> Iterator[int]:
+        some = rows if count == len(rows) else rows[:: len(rows) // count]
+        for first in range(0, len(some), size):
+            chosen = some[first : first + size]
+            src, mask = collate_sources(chosen)
+            settings = SearchSettings(bos=BOS, eos=EOS, beam_size=beam)
+            with torch.inference_mode(), precision_context(device, choose_precision(precision, device)):
+                search(model, src.to(device), mask.to(device), [len(row) + 1 for row in chosen], settings)
+            yield sum(len(row) + 1 for row in chosen)
+
+    return work
+
+
+def trained(args: argparse.Namespace, precision: str, device: torch.device) -> Work:
+    translator = Translator.load(Path(args.run), device=args.device)
+    translator.precision = choose_precision(precision, device)
+    lines = Path(args.source).read_text(encoding="utf-8").splitlines()
+
+    def work(beam: int, size: int, count: int) -> Iterator[int]:
+        some = sorted(lines[:count], key=len)
+        for first in range(0, len(some), size):
+            found = list(translator.translate(some[first : first + size], beam_size=beam, batch_size=size))
+            texts = translator.tokenizer.encode_target([one.text for one in found])
+            yield sum(len(ids) + 1 for ids in texts)
+
+    return work
+
+
+def preparation(args: argparse.Namespace, device: torch.device) -> list[Row]:
+    """Text to ids: learning the vocabulary, and cutting the text into its pieces."""
+    sides = [
+        (ROOT / "data" / "english-chinese" / f"train.{code}").read_text(encoding="utf-8").splitlines()
+        for code in ("en", "zh")
+    ]
+    pairs = list(zip(*sides, strict=True))
+    began = time.perf_counter()
+    tokenizer = Tokenizer.train(pairs, TokenizerConfig(vocab_size=3000))
+    learning = time.perf_counter() - began
+    speeds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        encode_corpus(pairs, tokenizer, 100)
+        speeds.append(len(pairs) / (time.perf_counter() - began))
+    return [{"pairs": len(pairs), "seconds_to_learn_3000_pieces": learning, "pairs_encoded_per_second": speeds}]
+
+
+def start(args: argparse.Namespace, device: torch.device) -> list[Row]:
+    """How long each verb takes to answer, and a translation from the command line, beside Python and torch alone."""
+    commands = {"python -c pass": ["-c", "pass"], "python -c 'import torch'": ["-c", "import torch"]}
+    commands["seq2seq --help"] = ["-m", "seq2seq", "--help"]
+    commands |= {f"seq2seq {verb} --help": ["-m", "seq2seq", verb, "--help"] for verb in VERBS}
+    if args.run:
+        commands["seq2seq translate RUN (one sentence)"] = ["-m", "seq2seq", "translate", args.run]
+    return [{"command": name, "seconds": launches(command)} for name, command in commands.items()]
+
+
+def launches(command: Sequence[str], times: int = 5) -> list[float]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    seconds = []
+    for _ in range(times):
+        with tempfile.TemporaryFile() as typed:
+            typed.write(b"A man sleeps on a couch.\n")
+            typed.seek(0)
+            began = time.perf_counter()
+            subprocess.run(
+                [sys.executable, *command], stdin=typed, capture_output=True, check=True, env=environment, cwd=ROOT
+            )
+            seconds.append(time.perf_counter() - began)
+    return seconds
+
+
+PART_OF: dict[str, Callable[[argparse.Namespace, torch.device], list[Row]]] = {
+    "training": training,
+    "translation": translation,
+    "preparation": preparation,
+    "start": start,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,11 +1,29 @@
 """What is written down is what is true: generated pages are current, and the README's words exist."""
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
 from seq2seq.cli.main import VERBS, main
+
+# An id of a kind of failure, as the names and descriptions of tests carry it.
+ID = re.compile(r"(?<![A-Za-z0-9])c[0-9]{3}(?![A-Za-z0-9])")
+RELIABILITY = ROOT / "docs" / "reliability.md"
+
+
+def carried_ids() -> dict[str, set[str]]:
+    """Every test, such as test_docs.py::test_x, with the ids in its name, its cases and its description."""
+    found = {}
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.parse("\n".join(lines)).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                found[f"{path.name}::{node.name}"] = set(ID.findall("\n".join(lines[first - 1 : node.end_lineno])))
+    return found
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -37,3 +55,20 @@ def test_the_readme_names_every_verb_and_only_files_that_exist() -> None:
         assert f"seq2seq {verb}" in readme
     for path in re.findall(r"\]\(([^)#:]+)\)", readme):
         assert (ROOT / path).exists(), path
+
+
+def test_the_page_of_reliability_names_only_tests_that_exist_and_for_each_id_one_that_carries_it() -> None:
+    known = carried_ids()
+    page = RELIABILITY.read_text(encoding="utf-8")
+    assert set(re.findall(r"test_\w+\.py::\w+", page)) <= set(known)
+    rows = [line for line in page.splitlines() if line.startswith("|") and "::" in line]
+    assert len(rows) > 50
+    for row in rows:
+        _, ids, _, tests = (cell.strip() for cell in row.strip("|").split("|"))
+        carried = set().union(*(known[test] for test in re.findall(r"test_\w+\.py::\w+", tests)))
+        assert set(ID.findall(ids)) <= carried, row
+
+
+def test_the_page_of_reliability_and_the_tests_know_the_same_ids() -> None:
+    carried = set().union(*carried_ids().values())
+    assert set(ID.findall(RELIABILITY.read_text(encoding="utf-8"))) == carried

@@ -34,8 +34,8 @@ VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
 # What `pip install` brings; without it the command has been started with another Python.
 _NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "torch", "tqdm", "yaml"}
 
-# What moves the cursor, ends a line or turns the direction of what follows.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# What moves the cursor or turns the direction of what follows; all but the line feed between several mistakes.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONGEST_MESSAGE = 2000  # characters
 REFUSED, BUG, INTERRUPTED, READER_LEFT, TERMINATED = 2, 1, 130, 141, 143
 # What a full disk, a dying one or a closed stream answers; such an error has no file name when it comes from a write.
