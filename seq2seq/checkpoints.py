@@ -108,7 +108,7 @@ def read_tensors(
     size = path.stat().st_size
     if size != listed.get("size"):
         expected = listed.get("size")
-        _refuse(path, f"is damaged or incomplete: it has {size:,} bytes and should have {expected}", advice)
+        _refuse(path, f"is damaged or incomplete: it has {size:,} bytes and should have {expected!r:.40}", advice)
     if most is not None and size > most:
         _refuse(path, f"does not fit the settings beside it: {size:,} bytes are more than their model needs", advice)
     data = path.read_bytes()

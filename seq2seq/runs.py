@@ -252,7 +252,7 @@ class RunFolder:
         """The folder of checkpoint `name`; after a crash between two renames, the one that is complete beside it."""
         for state in ("", _NEXT, _BEFORE):
             folder = self.path / f"{name}{state}"
-            if (folder / FACTS).exists():
+            if (folder / FACTS).is_file():
                 return folder
         if (self.path / name).exists():
             raise CheckpointError(

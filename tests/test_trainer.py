@@ -83,8 +83,8 @@ def make(trained: Path, prepared: Prepared, tmp_path: Path) -> Iterator[Callable
         folder.create("", tokenizer.files(), replace=False)
         folders.append(folder)
         if validator is None:
-            translator = Translator(model, tokenizer, config.decoding, config.data, CPU, precision)
-            validator = Validator(prepared.validation, translator, 800)
+            translator = Translator(model, tokenizer, config.decoding, config.data, CPU)
+            validator = Validator(prepared.validation, translator, 800, precision)
         setup = Setup(config.seed, CPU, precision, {"vocabulary": vocabulary_facts(tokenizer)})
         return Trainer(
             config.training,

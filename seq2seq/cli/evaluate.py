@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
+    parser.add_argument(
+        "--precision",
+        default="fp32",
+        choices=("fp32", "bf16", "int8"),
+        help="fp32 (default), or faster and nearly the same: bf16, or int8 on an x86 processor",
+    )
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
     parser.add_argument(
         "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
@@ -58,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     config = run_config(RunFolder.open(folder))
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
     keep_freed_memory()
-    translator = Translator.load(Path(args.run_folder), device=args.device)
+    translator = Translator.load(Path(args.run_folder), device=args.device, precision=args.precision)
     found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
     texts = [translation.text for translation in found]
     if args.output is not None:

@@ -149,8 +149,8 @@ def _trainer(
         model = model_from(checkpoint, config, tokenizer, folder.path / "last")
         folder.write_config(dump_config(config))
     model = model.to(device)
-    translator = Translator(model, tokenizer, config.decoding, config.data, device, precision)
-    validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens)
+    translator = Translator(model, tokenizer, config.decoding, config.data, device)
+    validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens, precision)
     setup = Setup(config.seed, device, precision, facts)
     trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, display, stop.asked)
     if checkpoint is not None:

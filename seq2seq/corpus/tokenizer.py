@@ -116,9 +116,9 @@ class StoredTokenizer:
     def __init__(self, folder: Path) -> None:
         shared = folder / SHARED_FILE
         sides = [folder / SOURCE_FILE, folder / TARGET_FILE]
-        if not any(path.exists() for path in (shared, *sides)):
+        if not any(path.is_file() for path in (shared, *sides)):
             raise TokenizerError(f"{folder} holds no tokenizer: neither {SHARED_FILE} nor {SOURCE_FILE} is there.")
-        self.paths = [shared] if shared.exists() else sides
+        self.paths = [shared] if shared.is_file() else sides
         self._files = {path.name: _read(path) for path in self.paths}
 
     @property

@@ -51,11 +51,15 @@ class ValidationResult:
 
 @dataclass(frozen=True)
 class Validator:
-    """Measures a model on a validation set; leaves model and random generators as they were."""
+    """Measures a model on a validation set; leaves model and random generators as they were.
+
+    `precision` is that of the training's products, float32 or bfloat16; translations are made in the same.
+    """
 
     data: ValidationSet
     translator: Translator
     batch_tokens: int
+    precision: torch.dtype = torch.float32
 
     def measure(self, should_stop: Callable[[], bool]) -> ValidationResult:
         """Raises Stopped when `should_stop` says so between two batches."""
@@ -88,7 +92,7 @@ class Validator:
 
     def _loss_of(self, indices: Sequence[int]) -> tuple[float, int]:
         batch = collate(self.data.encoded, indices).to(self.translator.device)
-        with precision_context(self.translator.device, self.translator.precision):
+        with precision_context(self.translator.device, self.precision):
             _, nll = self.translator.model.loss(batch, 0.0)
         return nll.item(), batch.tokens
 
@@ -98,11 +102,12 @@ class Validator:
         # Similar lengths together, as the translator itself would have it.
         order = sorted(range(len(sources)), key=lambda number: len(sources[number]))
         hypotheses = [""] * len(sources)
+        translator = self.translator.compacted("bf16" if self.precision == torch.bfloat16 else "fp32")
         for first in range(0, len(order), size):
             if should_stop():
                 raise Stopped
             numbers = order[first : first + size]
-            found = self.translator.translate([sources[number] for number in numbers], beam_size=1)
+            found = translator.translate([sources[number] for number in numbers], beam_size=1)
             for number, translation in zip(numbers, found, strict=True):
                 hypotheses[number] = translation.text
         return hypotheses

@@ -7,6 +7,7 @@ similar length, and the order of the input is kept.
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
 from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
 from seq2seq.errors import CheckpointError
-from seq2seq.model.device import choose_device, in_halves, precision_context
+from seq2seq.model.compact import compact
+from seq2seq.model.device import choose_device, in_halves
 from seq2seq.model.translation_model import TranslationModel, empty_model, fill
 from seq2seq.runs import Checkpoint, RunFolder, run_of
 from seq2seq.translation.search import Hypothesis, SearchSettings, search
@@ -73,15 +75,17 @@ class Translator:
         decoding: DecodingConfig,
         data: DataConfig,
         device: torch.device,
-        precision: torch.dtype = torch.float32,
     ) -> None:
         self.model, self.tokenizer, self.decoding = model, tokenizer, decoding
         self.target_language, self.longest_source = data.target_language, data.max_length
-        self.device, self.precision = device, precision
+        self.device = device
 
     @classmethod
-    def load(cls, path: Path, *, device: str = "auto") -> Translator:
-        """The translator of a run folder (its best checkpoint) or of a checkpoint (RUN/best, RUN/last), in fp32."""
+    def load(cls, path: Path, *, device: str = "auto", precision: str = "fp32") -> Translator:
+        """The translator of a run folder (its best checkpoint) or of a checkpoint (RUN/best, RUN/last).
+
+        `precision` is fp32, bf16 or int8.
+        """
         folder, name = run_of(path)
         run = RunFolder.open(folder)
         if folder == path and not run.has("best") and run.has("last"):
@@ -90,7 +94,13 @@ class Translator:
         chosen = choose_device(device)
         checkpoint, tokenizer = open_checkpoint(run, name, config)
         model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
-        return cls(model, tokenizer, config.decoding, config.data, chosen)
+        return cls(compact(model, precision), tokenizer, config.decoding, config.data, chosen)
+
+    def compacted(self, precision: str) -> Translator:
+        """The same translator with its model, as it is now, in another precision."""
+        other = copy.copy(self)
+        other.model = compact(self.model, precision)
+        return other
 
     def translate(
         self,
@@ -140,7 +150,7 @@ class Translator:
         )
         limits = [math.ceil(self.decoding.max_length_ratio * len(row)) + _SPARE_LENGTH for row in rows]
         src_BS, mask_BS = collate_sources(rows)
-        with torch.inference_mode(), precision_context(self.device, self.precision):
+        with torch.inference_mode():
             return search(self.model, src_BS.to(self.device), mask_BS.to(self.device), limits, settings)
 
     def _finish(self, job: _Job, n_best: int) -> Translation:
@@ -262,9 +272,15 @@ def _check_settings(facts: Mapping[str, object], config: Config, where: Path) ->
     for key, value in flat(trained if isinstance(trained, dict) else {}):
         if value != now.get(key):
             raise CheckpointError(
-                f"{where} does not fit the settings beside it: it was trained with model.{key} {value}, and "
-                f"config.yaml says {now.get(key)}. Put the old value back."
+                f"{where} does not fit the settings beside it: it was trained with model.{_shown(key)} "
+                f"{_shown(value)}, and config.yaml says {now.get(key)}. Put the old value back."
             )
+
+
+def _shown(value: object) -> str:
+    """A value that a checkpoint holds, for a message: one of ours is a word or a number, a forged one anything."""
+    word = isinstance(value, str) and value.replace(".", "").isidentifier()
+    return f"{value!s:.40}" if word else f"{value!r:.40}"
 
 
 class Vocabularies(Protocol):
@@ -291,8 +307,8 @@ def check_vocabulary(
         return
     if sizes != (tokenizer.source_size, tokenizer.target_size):
         raise CheckpointError(
-            f"{where} was trained with vocabularies of {sizes[0]} (source) and {sizes[1]} (target) pieces, and "
-            f"{name} has {tokenizer.source_size} and {tokenizer.target_size}; put back the run's own."
+            f"{where} was trained with vocabularies of {_shown(sizes[0])} (source) and {_shown(sizes[1])} (target) "
+            f"pieces, and {name} has {tokenizer.source_size} and {tokenizer.target_size}; put back the run's own."
         )
     raise CheckpointError(
         f"{where} was trained with another tokenizer than {name}, though of the same size; it is damaged or was "
