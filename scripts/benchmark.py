@@ -45,6 +45,7 @@ from seq2seq.corpus.batches import Batch, BatchSampler, collate, collate_sources
 from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus
 from seq2seq.corpus.subwords import BOS, EOS
 from seq2seq.corpus.tokenizer import Tokenizer
+from seq2seq.model.compact import compact, computes_in_int8
 from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.training.optimizer import build_optimizer
@@ -263,7 +264,8 @@ def update(
 def translation(args: argparse.Namespace, device: torch.device) -> list[Row]:
     """Greedy and beam 5: in batches of 64, and one sentence at a time."""
     rows = []
-    for name in args.precisions.split(","):
+    eight = ["int8"] if computes_in_int8(device) and "int8" not in args.precisions else []
+    for name in [*args.precisions.split(","), *eight]:
         work = trained(args, name, device) if args.run else untrained(args, name, device)
         for beam, size in ((1, 64), (5, 64), (1, 1), (5, 1)):
             rows.append({"precision": name, "beam": beam, "batch": size, **measure(work, beam, size, device)})
@@ -305,6 +307,7 @@ def untrained(args: argparse.Namespace, precision: str, device: torch.device) ->
     model = make("parallel", args).to(device).eval()
     with torch.no_grad():
         model.output_layer.bias[EOS] = -1e4  # the length is decided by the limit
+    model = compact(model, precision)
 
     def work(beam: int, size: int, count: int) -> Iterator[int]:
         some = rows if count == len(rows) else rows[:: len(rows) // count]
@@ -312,7 +315,7 @@ def untrained(args: argparse.Namespace, precision: str, device: torch.device) ->
             chosen = some[first : first + size]
             src, mask = collate_sources(chosen)
             settings = SearchSettings(bos=BOS, eos=EOS, beam_size=beam)
-            with torch.inference_mode(), precision_context(device, choose_precision(precision, device)):
+            with torch.inference_mode():
                 search(model, src.to(device), mask.to(device), [len(row) + 1 for row in chosen], settings)
             yield sum(len(row) + 1 for row in chosen)
 
@@ -320,8 +323,7 @@ def untrained(args: argparse.Namespace, precision: str, device: torch.device) ->
 
 
 def trained(args: argparse.Namespace, precision: str, device: torch.device) -> Work:
-    translator = Translator.load(Path(args.run), device=args.device)
-    translator.precision = choose_precision(precision, device)
+    translator = Translator.load(Path(args.run), device=args.device, precision=precision)
     lines = Path(args.source).read_text(encoding="utf-8").splitlines()
 
     def work(beam: int, size: int, count: int) -> Iterator[int]:
