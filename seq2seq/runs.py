@@ -214,14 +214,18 @@ class RunFolder:
         shutil.rmtree(before, ignore_errors=True)
 
     def clear_leftovers(self) -> None:
-        """Remove what crashes have left: half a file, and what lies beside a checkpoint that has taken its place."""
+        """Put right what crashes have left: half a file goes, and one of two checkpoints takes or has its place."""
         for path in self.path.glob(".*.tmp"):
             if path.is_file():
                 path.unlink()
         for name in ("best", "last"):
-            if (self.path / name / FACTS).is_file():
-                for state in (_NEXT, _BEFORE):
-                    shutil.rmtree(self.path / f"{name}{state}", ignore_errors=True)
+            target, others = self.path / name, [self.path / f"{name}{state}" for state in (_NEXT, _BEFORE)]
+            for other in others:
+                if not target.exists() and (other / FACTS).is_file():  # a crash came between the two renames
+                    other.rename(target)
+            for other in others:
+                if (target / FACTS).is_file():
+                    shutil.rmtree(other, ignore_errors=True)
 
     def load(self, name: str, *, with_training: bool = False, most: int | None = None) -> Checkpoint:
         """Read checkpoint `name`, held against its own sizes and SHA-256. CheckpointError if it is not whole.

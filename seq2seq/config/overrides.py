@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from seq2seq.config.known_settings import known_settings, names_in, unknown_setting
-from seq2seq.config.strict_yaml import Document, KeyPath, Origin, dotted, read_document
+from seq2seq.config.strict_yaml import LONGEST_KEY, Document, KeyPath, Origin, dotted, read_document
 from seq2seq.errors import ConfigError
 
 LISTS = {("data", "train"), ("data", "test")}
@@ -22,6 +22,8 @@ def apply_override(document: Document, override: str, number: int) -> None:
     where = where if len(where) <= 100 else where[:97] + "..."
     if not equals or "" in key.strip().split("."):
         raise ConfigError(f"{where} lacks a key or a value; write it like --set training.epochs=1.")
+    if len(key) > LONGEST_KEY:
+        raise ConfigError(f"{where}: a key must be words with dots between them; found {len(key)} characters.")
     path = _parse_key(key)
     if names_in(path) not in known_settings():
         raise ConfigError(f"{where}: {unknown_setting(path)}.")
