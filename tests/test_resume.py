@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conftest import Finished, in_process, numbered_pairs, write_lines
 
-from seq2seq.training import trainer as training
+from seq2seq.training import gradients as training
 from seq2seq.training.validation import Stopped, ValidationResult, Validator
 
 TIMES = ("elapsed_seconds", "target_tokens_per_second", "peak_memory_mb")

@@ -252,7 +252,11 @@ def _say(text: str) -> None:
 
 
 def _refuse(message: str) -> int:
-    _say(message)
+    # Of several processes that torchrun has started, one tells what all of them would; of the others' own mistakes, but
+    # for the end of a process that has told its own, each tells itself.
+    one_of_many = os.environ.get("RANK", "0") != "0"
+    if not one_of_many or (message.startswith("Process ") and "Another process" not in message):
+        _say(message)
     return REFUSED
 
 

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seq2seq.cli.display import Display
     from seq2seq.cli.signals import StopRequest
     from seq2seq.config.schema import Config
     from seq2seq.corpus.tokenizer import Tokenizer
     from seq2seq.evaluation.test_set import TestSet
+    from seq2seq.model.translation_model import TranslationModel
     from seq2seq.runs import Checkpoint, RunFolder
     from seq2seq.training.prepare import Prepared
+    from seq2seq.training.progress import Listener
+    from seq2seq.training.team import Team
     from seq2seq.training.trainer import Trainer
 
 SUMMARY = "Trains a translation model; without CONFIG, on the bundled English-Chinese corpus."
@@ -44,13 +46,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prepares, trains, evaluates on the test set if there is one, and says what to do next."""
     config, run_path = _settings(args)
+    from seq2seq.errors import Seq2SeqError
     from seq2seq.runs import RunFolder
+    from seq2seq.training.team import joined
 
-    folder = RunFolder.begun(run_path) if args.resume else RunFolder.vacant(run_path, overwrite=args.overwrite)
-    try:
-        return _train(config, folder, resume=args.resume, replace=args.resume or args.overwrite)
-    finally:
-        folder.release()
+    with joined(config.training.device) as team:
+        # torchrun begins anew when a process has died; what then goes on is the run that all of them have begun.
+        resume = args.resume or (team.restarts > 0 and RunFolder(run_path).holds_run())
+        if not team.leads:
+            try:
+                return _follow(config, RunFolder(run_path), team)
+            except Seq2SeqError as error:
+                raise type(error)(f"Process {team.rank}: {error}") from None
+        folder = RunFolder.begun(run_path) if resume else RunFolder.vacant(run_path, overwrite=args.overwrite)
+        try:
+            return _train(config, folder, team, resume=resume, replace=resume or args.overwrite)
+        finally:
+            folder.release()
 
 
 def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
@@ -70,25 +82,27 @@ def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
     return config.model_copy(update={"run": run}), Path(run)
 
 
-def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) -> int:
-    import torch
-
+def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, replace: bool) -> int:
     from seq2seq.cli.display import Display
     from seq2seq.cli.signals import StopRequest
-    from seq2seq.model.device import choose_device, keep_freed_memory
+    from seq2seq.config.loading import dump_config
     from seq2seq.training.prepare import prepare
 
-    choose_device(config.training.device)  # one that is not there is refused before anything is read
-    keep_freed_memory()
-    if config.training.threads is not None:
-        torch.set_num_threads(config.training.threads)
+    _set_up(config, team)
     checkpoint, tokenizer = _last_checkpoint(config, folder) if resume else (None, None)
     with Display(folder) as display:
         prepared = prepare(config, tokenizer, stage=display.said)
         for message in prepared.messages:
             display.said(message)
         with StopRequest() as stop:
-            trainer = _trainer(config, prepared, checkpoint, folder, display, stop, replace=replace)
+            model = _model(config, prepared, checkpoint, folder.path)
+            if checkpoint is None:
+                folder.create(dump_config(config), prepared.tokenizer.files(), replace=replace)
+            else:
+                folder.write_config(dump_config(config))
+            team.wait()  # the others have waited for this
+            team.collect(checkpoint is not None)  # and do the same
+            trainer = _trainer(config, prepared, model, checkpoint, folder, team, display, stop)
             display.describe(config, prepared, trainer)
             summary = trainer.train()
         display.summary(summary, folder)
@@ -100,6 +114,36 @@ def _train(config: Config, folder: RunFolder, *, resume: bool, replace: bool) ->
     stop.end_as_asked()
     _show_result(folder, prepared.test, config.training.device)
     return 0
+
+
+def _follow(config: Config, folder: RunFolder, team: Team) -> int:
+    """What a process that does not lead does: it reads what the leader has made, and computes its share."""
+    from seq2seq.cli.signals import StopRequest
+    from seq2seq.corpus.tokenizer import Tokenizer
+    from seq2seq.training.prepare import prepare
+    from seq2seq.training.progress import Silent
+
+    _set_up(config, team)
+    team.wait()
+    resumed = team.collect(False)[0]
+    checkpoint, tokenizer = _last_checkpoint(config, folder) if resumed else (None, None)
+    prepared = prepare(config, tokenizer or Tokenizer.load(folder.path))
+    with StopRequest() as stop:
+        model = _model(config, prepared, checkpoint, folder.path)
+        _trainer(config, prepared, model, checkpoint, folder, team, Silent(), stop).train()
+    stop.end_as_asked()
+    return 0
+
+
+def _set_up(config: Config, team: Team) -> None:
+    import torch
+
+    from seq2seq.model.device import choose_device, keep_freed_memory
+
+    choose_device(team.device(config.training.device))  # one that is not there is refused before anything is read
+    keep_freed_memory()
+    if config.training.threads is not None:
+        torch.set_num_threads(config.training.threads)
 
 
 def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tokenizer] | tuple[None, None]:
@@ -114,45 +158,47 @@ def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tok
     return open_checkpoint(folder, "last", config, with_training=True)
 
 
+def _model(config: Config, prepared: Prepared, checkpoint: Checkpoint | None, run: Path) -> TranslationModel:
+    """A new model, or the one of the checkpoint, if it was trained on the same pairs."""
+    from seq2seq.model.translation_model import build_model
+    from seq2seq.training.resuming import check_corpus
+    from seq2seq.translation.translator import model_from
+
+    tokenizer = prepared.tokenizer
+    if checkpoint is None:
+        return build_model(config.model, tokenizer.source_size, tokenizer.target_size, seed=config.seed)
+    check_corpus(checkpoint, prepared.fingerprint(), run)
+    return model_from(checkpoint, config, tokenizer, run / "last")
+
+
 def _trainer(
     config: Config,
     prepared: Prepared,
+    model: TranslationModel,
     checkpoint: Checkpoint | None,
     folder: RunFolder,
-    display: Display,
+    team: Team,
+    listener: Listener,
     stop: StopRequest,
-    *,
-    replace: bool,
 ) -> Trainer:
-    """Everything in its place: the model new or as it was, the run folder made or found, the trainer where it stood."""
-    from seq2seq.config.loading import dump_config
+    """A trainer at the start, or where the checkpoint stood."""
     from seq2seq.model.device import choose_device, choose_precision
-    from seq2seq.model.translation_model import build_model
-    from seq2seq.training.resuming import check_corpus
     from seq2seq.training.trainer import Setup, Trainer
     from seq2seq.training.validation import Validator
-    from seq2seq.translation.translator import Translator, model_from, vocabulary_facts
+    from seq2seq.translation.translator import Translator, vocabulary_facts
 
-    device = choose_device(config.training.device)
+    device = choose_device(team.device(config.training.device))
     precision = choose_precision(config.training.precision, device)
-    tokenizer = prepared.tokenizer
     facts = {
-        "vocabulary": vocabulary_facts(tokenizer),
+        "vocabulary": vocabulary_facts(prepared.tokenizer),
         "model": config.model.model_dump(),
         "corpus": prepared.fingerprint(),
     }
-    if checkpoint is None:
-        model = build_model(config.model, tokenizer.source_size, tokenizer.target_size, seed=config.seed)
-        folder.create(dump_config(config), tokenizer.files(), replace=replace)
-    else:
-        check_corpus(checkpoint, prepared.fingerprint(), folder.path)
-        model = model_from(checkpoint, config, tokenizer, folder.path / "last")
-        folder.write_config(dump_config(config))
     model = model.to(device)
-    translator = Translator(model, tokenizer, config.decoding, config.data, device)
-    validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens, precision)
-    setup = Setup(config.seed, device, precision, facts)
-    trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, display, stop.asked)
+    translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device)
+    validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens, precision, team)
+    setup = Setup(config.seed, device, precision, facts, team)
+    trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, listener, stop.asked)
     if checkpoint is not None:
         trainer.resume(checkpoint)
     return trainer

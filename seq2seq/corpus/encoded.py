@@ -54,6 +54,11 @@ class EncodedSide:
         index %= len(self)
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
+    def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lengths of some sentences."""
+        lengths: NDArray[np.int64] = self.offsets[indices + 1] - self.offsets[indices]
+        return lengths
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(self.offsets)

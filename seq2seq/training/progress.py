@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.errors import CheckpointError
+from seq2seq.training.team import Team
 
 _LARGEST = 2**53  # of what is counted; beyond it a float skips whole numbers
 
@@ -64,26 +65,34 @@ def _impossible(name: str) -> CheckpointError:
     return CheckpointError(f"The checkpoint's {name} is nothing that it can be; it cannot be resumed.")
 
 
-def random_states(device: torch.device) -> dict[str, Tensor]:
-    """The state of every random generator that a training draws from."""
+def gathered_states(team: Team, device: torch.device) -> dict[str, Tensor]:
+    """The state of every random generator that a training draws from, of all its processes."""
     states = {"random.cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["random.cuda"] = torch.cuda.get_rng_state(device)
     elif device.type == "mps":
         states["random.mps"] = torch.mps.get_rng_state()
-    return states
+    everyone = team.collect(states)
+    return {_of(name, rank): state for rank, one in enumerate(everyone) for name, state in one.items()}
 
 
-def restore_random_states(device: torch.device, states: Mapping[str, Tensor]) -> None:
-    """Put the generators back. A generator of a device that is not used now is left alone."""
+def restore_random_states(team: Team, device: torch.device, states: Mapping[str, Tensor]) -> None:
+    """Put the generators of this process back. Left alone are those of a device that is not used now, and those of a
+    process that the training did not have before."""
+    mine = {name: states.get(_of(name, team.rank)) for name in ("random.cpu", "random.cuda", "random.mps")}
     try:
-        torch.set_rng_state(states["random.cpu"])
-        if device.type == "cuda" and "random.cuda" in states:
-            torch.cuda.set_rng_state(states["random.cuda"], device)
-        elif device.type == "mps" and "random.mps" in states:
-            torch.mps.set_rng_state(states["random.mps"])
+        if mine["random.cpu"] is not None:
+            torch.set_rng_state(mine["random.cpu"])
+        if device.type == "cuda" and mine["random.cuda"] is not None:
+            torch.cuda.set_rng_state(mine["random.cuda"], device)
+        elif device.type == "mps" and mine["random.mps"] is not None:
+            torch.mps.set_rng_state(mine["random.mps"])
     except (RuntimeError, TypeError):
         raise CheckpointError("The checkpoint's random generators cannot be put back; restore a copy.") from None
+
+
+def _of(name: str, rank: int) -> str:
+    return f"{name}.{rank}" if rank else name
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from seq2seq.corpus.batches import Batch, BatchSampler, collate
+from seq2seq.corpus.batches import BatchSampler
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.errors import CheckpointError, TrainingError
-from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
+from seq2seq.training.gradients import Gradients, wide
 from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
-from seq2seq.training.progress import Listener, Progress, Summary, random_states, restore_random_states
+from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
+from seq2seq.training.team import ALONE, Team
 from seq2seq.training.validation import Stopped, ValidationResult, Validator
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ MOST_SKIPPED_IN_A_ROW = 3
 
 
 @dataclass(frozen=True)
+class Wishes:
+    """What a process would like to do before the next update; a team does what its members want."""
+
+    stop: bool = False
+    over: bool = False  # training.max_minutes
+    save: bool = False  # training.checkpoint_every, in minutes
+
+
+@dataclass(frozen=True)
 class Setup:
     """Where the training computes, and what its checkpoints say of the run beside its progress."""
 
@@ -47,6 +57,7 @@ class Setup:
     device: torch.device
     precision: torch.dtype
     facts: dict[str, Any]
+    team: Team = ALONE
 
 
 class Trainer:
@@ -65,7 +76,9 @@ class Trainer:
     ) -> None:
         self.settings, self.setup, self.run = settings, setup, run
         self.model, self.train_corpus, self.validator = model, train, validator
-        self.listener, self.should_stop = listener, should_stop
+        self.listener, self.should_stop, self.team = listener, should_stop, setup.team
+        if self.team.rank:  # the first one's generator is where the making of the weights has left it
+            torch.manual_seed(setup.seed + 7919 * self.team.rank)
         self.optimizer = build_optimizer(model, settings)
         self.sampler = BatchSampler(
             train.source.lengths,
@@ -75,10 +88,15 @@ class Trainer:
             batch_sentences=settings.batch_sentences,
         )
         self.progress = Progress()
-        self._loss_sum = torch.zeros((), dtype=_wide(setup.device), device=setup.device)
+        self._gradients = Gradients(
+            model, train, settings.label_smoothing, setup.device, setup.precision, self.team, self._said_of_update
+        )
+        self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
         self._saved_step, self._saved_at = -1, time.perf_counter()
-        self._groups = self._grouped(0)
-        self.schedule = Schedule(settings, settings.epochs * len(self._groups))
+        self._batches = self.sampler.epoch(0)
+        # So many batches make an update; the last one of an epoch has what is left.
+        self._group = settings.accumulate * self.team.size
+        self.schedule = Schedule(settings, settings.epochs * -(-len(self._batches) // self._group))
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
@@ -87,6 +105,7 @@ class Trainer:
         self.model.train()
         self.listener.started(self.progress, self.schedule.total_updates)
         self._began = time.perf_counter() - self.progress.elapsed_seconds
+        self._heard = self._wishes()
         reason = self._loop()
         self._tick()
         if self._saved_step != self.progress.step or self.progress.validation_due:
@@ -112,12 +131,12 @@ class Trainer:
             reason = self._reason_to_end()
             if reason:
                 return reason
-            group = self._groups[progress.position // self.settings.accumulate]
+            group = self._batches[progress.position : progress.position + self._group]
             self._update(group)
             progress.position += len(group)
-            if progress.position >= sum(map(len, self._groups)):
+            if progress.position >= len(self._batches):
                 progress.epoch, progress.position = progress.epoch + 1, 0
-                self._groups = self._grouped(progress.epoch)
+                self._batches = self.sampler.epoch(progress.epoch)
             if progress.step % self.settings.log_every == 0:
                 self._report_interval()
             every = self.settings.validate_every
@@ -127,11 +146,24 @@ class Trainer:
             if self._is_checkpoint_due() and self._saved_step != progress.step:
                 self._save_last()
 
+    def _wishes(self) -> Wishes:
+        """What all processes agree on: the leader's clock, and a stop that any of them was asked for."""
+        minutes, most = self.settings.checkpoint_minutes, self.settings.max_minutes
+        now = time.perf_counter()
+        wishes = [
+            self.should_stop(),
+            self.team.leads and most is not None and now - self._began >= 60 * most,
+            self.team.leads and minutes is not None and now - self._saved_at >= 60 * minutes,
+        ]
+        if self.team.size > 1:
+            wanted = torch.tensor(wishes, dtype=torch.float32, device=self.setup.device)
+            self.team.add_up(wanted)
+            wishes = [bool(want) for want in wanted.tolist()]
+        return Wishes(*wishes)
+
     def _is_checkpoint_due(self) -> bool:
-        every, minutes = self.settings.checkpoint_every, self.settings.checkpoint_minutes
-        if minutes is not None:
-            return time.perf_counter() - self._saved_at >= 60 * minutes
-        return isinstance(every, int) and self.progress.step % every == 0
+        every = self.settings.checkpoint_every
+        return self._heard.save or (isinstance(every, int) and self.progress.step % every == 0)
 
     def _reason_to_end(self) -> str | None:
         progress, settings = self.progress, self.settings
@@ -140,16 +172,11 @@ class Trainer:
             return "epochs"
         if settings.max_steps is not None and progress.step >= settings.max_steps:
             return "max_steps"
-        if settings.max_minutes is not None and progress.elapsed_seconds >= 60 * settings.max_minutes:
+        if self._heard.over:
             return "max_minutes"
         if settings.patience is not None and progress.validations_since_best >= settings.patience:
             return "patience"
-        return "stopped" if self.should_stop() else None
-
-    def _grouped(self, epoch: int) -> list[list[NDArray[np.int64]]]:
-        """The batches of an epoch, `accumulate` of them to an update; the last update takes what is left."""
-        batches, size = self.sampler.epoch(epoch), self.settings.accumulate
-        return [batches[first : first + size] for first in range(0, len(batches), size)]
+        return "stopped" if self._heard.stop else None
 
     # -- one update ---------------------------------------------------------------------------------------------------
 
@@ -161,8 +188,9 @@ class Trainer:
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate
         progress.step += 1
-        loss_sum, tokens = self._gradients(group)
+        loss_sum, token_count = self._gradients.compute(group)
         norm = self._gradient_norm()
+        tokens = int(token_count)
         loss = loss_sum.item() / tokens if tokens else math.nan
         if math.isfinite(norm) and loss <= HIGHEST_LOSS:  # NaN is not
             self.optimizer.step()
@@ -172,55 +200,9 @@ class Trainer:
         else:
             self._skip(loss, tokens)
         progress.target_tokens += tokens
+        self._heard = self._wishes()
         progress.interval_seconds += time.perf_counter() - began
         self.listener.updated(progress, tokens)
-
-    def _gradients(self, group: Sequence[NDArray[np.int64]]) -> tuple[Tensor, int]:
-        """The gradients of an update; also its summed loss and its real target tokens.
-
-        A batch that the memory refuses is computed in halves, and the update is the same but for rounding. A pair that
-        is refused alone is left out of this update.
-        """
-        parts = list(group)
-        while True:
-            self.optimizer.zero_grad(set_to_none=True)
-            loss_sum = torch.zeros_like(self._loss_sum)
-            try:
-                batches = [collate(self.train_corpus, indices) for indices in parts]
-                tokens = sum(batch.tokens for batch in batches)
-                for batch in batches:
-                    loss_sum += self._backward(batch.to(self.setup.device, non_blocking=True), tokens)
-                return loss_sum, tokens
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-            # Here the error is gone, and with it all that it held. What a broken backward has left must go as well.
-            self.optimizer.zero_grad(set_to_none=True)
-            give_back_memory()
-            parts = self._smaller(parts)
-
-    def _smaller(self, parts: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """The same pairs in smaller batches; where every batch is a single pair, without the longest of them."""
-        largest = max(map(len, parts))
-        if largest > 1:
-            self.listener.said(
-                f"update {self.progress.step}: memory does not suffice for a batch of {largest} pairs; it is halved"
-            )
-            halves = [np.array_split(part, 2) if len(part) > 1 else [part] for part in parts]
-            return [half for pair in halves for half in pair]
-        source, target = self.train_corpus.source.lengths, self.train_corpus.target.lengths
-        longest = max(range(len(parts)), key=lambda number: int((source[parts[number]] + target[parts[number]])[0]))
-        self.listener.said(
-            f"update {self.progress.step}: 1 pair left out, since memory does not suffice for it alone; "
-            "lower data.max_length or the sizes of the model"
-        )
-        return parts[:longest] + parts[longest + 1 :]
-
-    def _backward(self, batch: Batch, tokens: int) -> Tensor:
-        with precision_context(self.setup.device, self.setup.precision):
-            loss, _ = self.model.loss(batch, self.settings.label_smoothing)
-        (loss / tokens).backward()  # type: ignore[no-untyped-call]
-        return loss.detach().to(self._loss_sum.dtype)
 
     def _gradient_norm(self) -> float:
         """The length of the whole gradient, before it is shortened to `clip_norm`."""
@@ -285,12 +267,13 @@ class Trainer:
     def _validate(self) -> bool:
         """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due."""
         progress = self.progress
-        if not self.run.has("last"):  # there must be something to go on from before there is a best
+        if self._saved_step < 0:  # there must be something to go on from before there is a best
             self._save_last()
         try:
             result = self.validator.measure(self.should_stop)
         except Stopped:
             return False
+        self._heard = self._wishes()
         progress.validation_due = False
         self._tick()
         self._report({"event": "validation", "step": progress.step, **result.scores()})
@@ -308,7 +291,9 @@ class Trainer:
         if better:
             progress.best_score, progress.best_step, progress.best_scores = rank, progress.step, result.scores()
             progress.validations_since_best = 0
-            self.run.save("best", self._finite(dict(self.model.named_parameters())), self._facts())
+            weights = self._finite(dict(self.model.named_parameters()))
+            if self.team.leads:
+                self.run.save("best", weights, self._facts())
         else:
             progress.validations_since_best += 1
         return better
@@ -322,7 +307,9 @@ class Trainer:
         weights = self._finite(dict(self.model.named_parameters()))
         moments = self._finite(optimizer_tensors(self.model, self.optimizer))
         facts = {**self._facts(), "progress": self.progress.as_dict()}
-        self.run.save("last", weights, facts, {**moments, **random_states(self.setup.device)})
+        states = gathered_states(self.team, self.setup.device)
+        if self.team.leads:
+            self.run.save("last", weights, facts, {**moments, **states})
         self._saved_step, self._saved_at = self.progress.step, time.perf_counter()
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -343,11 +330,11 @@ class Trainer:
             raise CheckpointError("The checkpoint holds weights only and cannot be resumed; resume from last/.")
         self.progress = progress = Progress.from_dict(facts)
         restore_optimizer(self.model, self.optimizer, checkpoint.training)
-        restore_random_states(self.setup.device, checkpoint.training)
+        restore_random_states(self.team, self.setup.device, checkpoint.training)
         self._loss_sum.fill_(progress.interval_loss)
         self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
-        self._groups = self._grouped(progress.epoch)
-        if progress.position % self.settings.accumulate or progress.position >= sum(map(len, self._groups)):
+        self._batches = self.sampler.epoch(progress.epoch)
+        if not 0 <= progress.position < len(self._batches):
             raise CheckpointError("The checkpoint's position is beyond the end of its epoch; it cannot be resumed.")
         self._saved_step = progress.step
 
@@ -357,8 +344,12 @@ class Trainer:
         self.progress.elapsed_seconds = time.perf_counter() - self._began
 
     def _report(self, event: dict[str, Any]) -> None:
-        self.run.append_metrics(event)
+        if self.team.leads:
+            self.run.append_metrics(event)
         self.listener.reported(event)
+
+    def _said_of_update(self, message: str) -> None:
+        self.listener.said(f"update {self.progress.step}: {message}")
 
     def _summary(self, reason: str) -> Summary:
         progress = self.progress
@@ -373,11 +364,6 @@ class Trainer:
             target_tokens=progress.target_tokens,
             skipped=progress.skipped,
         )
-
-
-def _wide(device: torch.device) -> torch.dtype:
-    """The dtype of sums over many updates; Metal has no float64."""
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def peak_memory_mb(device: torch.device) -> float | None:

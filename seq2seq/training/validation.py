@@ -12,6 +12,8 @@ from seq2seq.corpus.batches import BatchSampler, collate
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.evaluation.scores import score
 from seq2seq.model.device import in_halves, precision_context
+from seq2seq.training.gradients import wide
+from seq2seq.training.team import ALONE, Team
 from seq2seq.translation.translator import Translator
 
 
@@ -60,9 +62,12 @@ class Validator:
     translator: Translator
     batch_tokens: int
     precision: torch.dtype = torch.float32
+    team: Team = ALONE
 
     def measure(self, should_stop: Callable[[], bool]) -> ValidationResult:
-        """Raises Stopped when `should_stop` says so between two batches."""
+        """Raises Stopped when `should_stop` says so between two batches; a team goes on, since it must agree."""
+        if self.team.size > 1:
+            should_stop = _never
         model = self.translator.model
         was_training = model.training
         model.eval()
@@ -82,13 +87,15 @@ class Validator:
             return math.nan
         sampler = BatchSampler(encoded.source.lengths, encoded.target.lengths, batch_tokens=self.batch_tokens, seed=0)
         total, tokens = 0.0, 0
-        for indices in sampler.epoch(0):
+        for indices in self.team.share(sampler.epoch(0)):
             if should_stop():
                 raise Stopped
             for nll, count in in_halves(indices.tolist(), self._loss_of):
                 total += nll
                 tokens += count
-        return total / tokens
+        counts = torch.tensor([total, tokens], dtype=wide(self.translator.device), device=self.translator.device)
+        self.team.add_up(counts)
+        return float(counts[0] / counts[1])
 
     def _loss_of(self, indices: Sequence[int]) -> tuple[float, int]:
         batch = collate(self.data.encoded, indices).to(self.translator.device)
@@ -103,11 +110,19 @@ class Validator:
         order = sorted(range(len(sources)), key=lambda number: len(sources[number]))
         hypotheses = [""] * len(sources)
         translator = self.translator.compacted("bf16" if self.precision == torch.bfloat16 else "fp32")
-        for first in range(0, len(order), size):
+        own: dict[int, str] = {}
+        for first in self.team.share(list(range(0, len(order), size))):
             if should_stop():
                 raise Stopped
             numbers = order[first : first + size]
             found = translator.translate([sources[number] for number in numbers], beam_size=1)
             for number, translation in zip(numbers, found, strict=True):
-                hypotheses[number] = translation.text
+                own[number] = translation.text
+        for texts in self.team.collect(own):
+            for number, text in texts.items():
+                hypotheses[number] = text
         return hypotheses
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,125 @@
+"""Several processes, one training: who is who, and what they tell each other.
+
+`torchrun` starts the same program several times, on one machine or on many, and gives every process a number. All have
+the same weights; each computes a share of every update's batches, and the gradients are added up, so the weights stay
+the same. Process 0 leads: it alone writes files and talks to people. One process without torchrun is a team of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from seq2seq.errors import DeviceError, TrainingError
+
+Thing = TypeVar("Thing")
+# Longer than the leader takes to prepare a corpus or to write a checkpoint; a process that dies is noticed by torchrun.
+_LONGEST_WAIT = timedelta(hours=12)
+
+
+@dataclass(frozen=True)
+class Team:
+    """The processes of a training: `rank` of `size`; `restarts` counts how often torchrun has begun anew."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    restarts: int = 0
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def add_up(self, *tensors: Tensor) -> None:
+        """Replace each tensor by its sum over all processes."""
+        if self.size > 1:
+            with _together():
+                for tensor in tensors:
+                    dist.all_reduce(tensor)
+
+    def collect(self, thing: Thing) -> list[Thing]:
+        """What each process holds, in the order of their numbers."""
+        if self.size == 1:
+            return [thing]
+        things: list[Any] = [None] * self.size
+        with _together():
+            dist.all_gather_object(things, thing)
+        return things
+
+    def wait(self) -> None:
+        """Go on when all have come here. A signal is heard meanwhile, as it is not within a library of C++."""
+        if self.size == 1:
+            return
+        with _together():
+            met = dist.all_reduce(torch.zeros(1, device=self.device("cpu")), async_op=True)
+            while not met.is_completed():
+                time.sleep(0.02)
+            met.wait()
+
+    def share(self, batches: list[Any]) -> list[Any]:
+        """This process's part of a list of work."""
+        return batches[self.rank :: self.size]
+
+    def device(self, name: str) -> str:
+        """What a device means for this process: of several GPUs in a machine, its own."""
+        if self.size == 1 or not torch.cuda.is_available() or dist.get_backend() != "nccl":
+            return name
+        return f"cuda:{self.local_rank}"
+
+
+ALONE = Team()
+
+
+@contextlib.contextmanager
+def _together() -> Iterator[None]:
+    """TrainingError where another process has gone."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise TrainingError(
+            f"Another process of this training has ended ({str(error).splitlines()[0][:200]})."
+        ) from None
+
+
+def started_by_torchrun() -> bool:
+    """Whether this process is one of several."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+@contextlib.contextmanager
+def joined(device: str) -> Iterator[Team]:
+    """The team that torchrun has started, or a team of one. `device` is the setting; several GPUs need it to be auto or
+    cuda, since each process takes one of its own."""
+    restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    if not started_by_torchrun():
+        yield Team(restarts=restarts)
+        return
+    rank, size, local_rank = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
+    on_gpus = device in ("auto", "cuda") and torch.cuda.is_available()
+    if on_gpus and local_rank >= torch.cuda.device_count():
+        raise DeviceError(
+            f"torchrun started at least {local_rank + 1} processes, and there are {torch.cuda.device_count()} GPUs; "
+            "start one for each GPU (--nproc-per-node), or set training.device=cpu."
+        )
+    if not on_gpus and device not in ("auto", "cpu"):
+        raise DeviceError(f"Several processes cannot share training.device {device}; set it to auto, cuda or cpu.")
+    if on_gpus:
+        torch.cuda.set_device(local_rank)
+    # Whoever waits in a library of C++ hears no signal through Python; torchrun must be able to end it.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    dist.init_process_group("nccl" if on_gpus else "gloo", timeout=_LONGEST_WAIT)
+    try:
+        yield Team(rank, size, local_rank, restarts)
+    finally:
+        with contextlib.suppress(RuntimeError):  # the others may be gone
+            dist.destroy_process_group()
