@@ -60,7 +60,9 @@ def same_run(one: Path, other: Path) -> None:
         torch.testing.assert_close(weight, second[name], rtol=0, atol=2e-3, msg=name)
 
 
-@pytest.mark.parametrize(("processes", "each", "whole"), [(2, 1, 2), (3, 2, 6)])
+@pytest.mark.parametrize(
+    ("processes", "each", "whole"), [(2, 2, 4), pytest.param(3, 1, 3, marks=pytest.mark.long)]
+)
 def test_several_processes_are_one_with_the_whole_batch(tiny: Path, processes: int, each: int, whole: int) -> None:
     together = torchrun(processes, tiny, "together", f"training.accumulate={each}")
     out, _ = together.communicate(timeout=200)
@@ -70,7 +72,7 @@ def test_several_processes_are_one_with_the_whole_batch(tiny: Path, processes: i
 
 
 def test_a_process_that_dies_is_replaced_and_the_training_goes_on(tiny: Path) -> None:
-    settings = ("training.checkpoint_every=1", "training.epochs=40", "training.patience=null")
+    settings = ("training.checkpoint_every=1", "training.epochs=12", "training.patience=null")
     together = torchrun(2, tiny, "together", *settings, restarts=3)
     children = Path(f"/proc/{together.pid}/task/{together.pid}/children")
     deadline = time.monotonic() + 100
