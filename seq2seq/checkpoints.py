@@ -31,18 +31,19 @@ DEEPEST_FACTS = 20  # levels of nesting; the facts need five
 
 def write_checkpoint(folder: Path, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor] | None]) -> None:
     """Make a folder with all of a checkpoint; the list of its files comes last and says that it is whole."""
-    from safetensors.torch import save
-
     folder.mkdir()
-    files = {}
-    for file_name, tensors in parts.items():
-        if tensors is None:
-            continue
-        data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
-        write_file(folder / file_name, data)
-        files[file_name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    files = {name: write_tensors(folder / name, tensors) for name, tensors in parts.items() if tensors is not None}
     content = sealed({"format": FORMAT, "program": PROGRAM, **facts, "files": files})
     write_file(folder / FACTS, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Write a safetensors file; returns its size and SHA-256, by which it is known again."""
+    from safetensors.torch import save
+
+    data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
+    write_file(path, data)
+    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from seq2seq import __version__
-from seq2seq.checkpoints import FACTS, TRAINING, WEIGHTS, read_facts, read_tensors, write_checkpoint
+from seq2seq.checkpoints import FACTS, TRAINING, WEIGHTS, read_facts, read_tensors, write_checkpoint, write_tensors
 from seq2seq.errors import CheckpointError, RunError
 from seq2seq.files import sync_folder, write_file
 
@@ -33,7 +33,8 @@ Read = TypeVar("Read")
 
 # What a crash can leave of a checkpoint called `last`: the next one, whole or not, and the one before.
 _NEXT, _BEFORE = ".next", ".before"
-_OUR_FILES = ("config.yaml", "metrics.jsonl", "train.log", "test.json", ".lock")
+_SHORTLIST = "shortlist.safetensors"
+_OUR_FILES = ("config.yaml", _SHORTLIST, "metrics.jsonl", "train.log", "test.json", ".lock")
 _MOST_CONFIG = 1_000_001  # bytes; one more than is read as settings
 # The first two lines of a config.yaml that the program wrote; the digest is that of all lines but its own.
 _HEADING = "# All settings of this run, as seq2seq {} understood them."
@@ -271,6 +272,22 @@ class RunFolder:
             if others
             else " Train again, or restore the folder from a copy."
         )
+
+    # -- the shortlist ------------------------------------------------------------------------------------------------
+
+    def write_shortlist(self, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+        """Keep the lexical shortlist; returns what checkpoints say of it, by which it is known again."""
+        return write_tensors(self.path / _SHORTLIST, tensors)
+
+    def read_shortlist(self, facts: Mapping[str, Any], most: int) -> dict[str, Tensor]:
+        """The lexical shortlist that a checkpoint's facts name. CheckpointError where none is whole."""
+        listed = facts.get("shortlist")
+        if not isinstance(listed, dict):
+            raise CheckpointError(
+                f"{self.path} has no shortlist; train with decoding.shortlist above 0, or go without."
+            )
+        advice = " Translate without --shortlist, or restore the file from a copy."
+        return read_tensors(self.path, _SHORTLIST, {"files": {_SHORTLIST: listed}}, advice, most)
 
     # -- the record ---------------------------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ def test_a_run_folder_holds_the_whole_experiment(trained: Path) -> None:
     assert names == {
         "config.yaml",
         "tokenizer.model",
+        "shortlist.safetensors",
         "best/weights.safetensors",
         "best/checkpoint.json",
         "last/weights.safetensors",

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from seq2seq.cli.translate import _positive, in_parts
+from seq2seq.cli.translate import _positive, add_model_arguments, in_parts, load_translator
 
 SUMMARY = "Translates a test set and scores it: BLEU and chrF with their signatures."
 EXAMPLES = """
@@ -30,13 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
-    parser.add_argument(
-        "--precision",
-        default="fp32",
-        choices=("fp32", "bf16", "int8"),
-        help="fp32 (default), or faster and nearly the same: bf16, or int8 on an x86 processor",
-    )
-    parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
+    add_model_arguments(parser)
     parser.add_argument(
         "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
     )
@@ -52,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.files import write_file
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
-    from seq2seq.translation.translator import Translator, run_config
+    from seq2seq.translation.translator import run_config
 
     if (args.source is None) != (not args.reference):
         raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
@@ -64,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     config = run_config(RunFolder.open(folder))
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
     keep_freed_memory()
-    translator = Translator.load(Path(args.run_folder), device=args.device, precision=args.precision)
+    translator = load_translator(args)
     found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
     texts = [translation.text for translation in found]
     if args.output is not None:

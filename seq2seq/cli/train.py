@@ -6,7 +6,7 @@ import argparse
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seq2seq.cli.signals import StopRequest
@@ -98,11 +98,13 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
             model = _model(config, prepared, checkpoint, folder.path)
             if checkpoint is None:
                 folder.create(dump_config(config), prepared.tokenizer.files(), replace=replace)
+                words = _shortlist(config, prepared, folder)
             else:
                 folder.write_config(dump_config(config))
+                words = checkpoint.facts.get("shortlist")
             team.wait()  # the others have waited for this
             team.collect(checkpoint is not None)  # and do the same
-            trainer = _trainer(config, prepared, model, checkpoint, folder, team, display, stop)
+            trainer = _trainer(config, prepared, model, checkpoint, folder, team, display, stop, words)
             display.describe(config, prepared, trainer)
             summary = trainer.train()
         display.summary(summary, folder)
@@ -171,6 +173,17 @@ def _model(config: Config, prepared: Prepared, checkpoint: Checkpoint | None, ru
     return model_from(checkpoint, config, tokenizer, run / "last")
 
 
+def _shortlist(config: Config, prepared: Prepared, folder: RunFolder) -> dict[str, Any] | None:
+    """Learn which words translate which, for a faster search; what checkpoints say of it."""
+    from seq2seq.training.lexicon import shortlist
+
+    if not config.decoding.shortlist:
+        return None
+    tokenizer = prepared.tokenizer
+    words = shortlist(prepared.train, tokenizer.source_size, tokenizer.target_size, config.decoding.shortlist)
+    return folder.write_shortlist(words.tensors())
+
+
 def _trainer(
     config: Config,
     prepared: Prepared,
@@ -180,8 +193,9 @@ def _trainer(
     team: Team,
     listener: Listener,
     stop: StopRequest,
+    words: dict[str, Any] | None = None,
 ) -> Trainer:
-    """A trainer at the start, or where the checkpoint stood."""
+    """A trainer at the start, or where the checkpoint stood; `words` is what its checkpoints say of the shortlist."""
     from seq2seq.model.device import choose_device, choose_precision
     from seq2seq.training.trainer import Setup, Trainer
     from seq2seq.training.validation import Validator
@@ -193,6 +207,7 @@ def _trainer(
         "vocabulary": vocabulary_facts(prepared.tokenizer),
         "model": config.model.model_dump(),
         "corpus": prepared.fingerprint(),
+        "shortlist": words,
     }
     model = model.to(device)
     translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device)

@@ -51,13 +51,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the N best of each line, as `line ||| translation ||| score`",
     )
     parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
+    add_model_arguments(parser)
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares how a model is to compute, for each verb that translates."""
     parser.add_argument(
         "--precision",
         default="fp32",
         choices=("fp32", "bf16", "int8"),
         help="fp32 (default), or faster and nearly the same: bf16, or int8 on an x86 processor",
     )
+    parser.add_argument(
+        "--shortlist", action="store_true", help="choose among the words that the source makes likely: faster"
+    )
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
+
+
+def load_translator(args: argparse.Namespace) -> Translator:
+    """The translator that the arguments of a verb describe."""
+    from seq2seq.translation.translator import Translator
+
+    return Translator.load(
+        Path(args.run_folder), device=args.device, precision=args.precision, shortlist=args.shortlist
+    )
 
 
 def _positive(text: str) -> int:
@@ -82,10 +99,9 @@ def run(args: argparse.Namespace) -> int:
     if args.file is not None and (Path(args.file).is_file() or not Path(args.file).exists()):
         total = sum(1 for _ in read_lines(args.file, advice="Convert the text to UTF-8."))
     from seq2seq.model.device import keep_freed_memory
-    from seq2seq.translation.translator import Translator
 
     keep_freed_memory()
-    translator = Translator.load(Path(args.run_folder), device=args.device, precision=args.precision)
+    translator = load_translator(args)
     if args.file is None and args.output is None and sys.stdin.isatty():
         return _prompt(translator, args)
     source: str | BinaryIO = _standard_input() if args.file is None else args.file

@@ -267,6 +267,13 @@ class DecodingConfig(Section):
         default=2.0, gt=0, le=1000, description="Longest translation as a multiple of the source's length in pieces."
     )
     batch_size: Integer = Field(default=64, ge=1, le=MILLION, description="Sentences translated together.")
+    shortlist: Integer = Field(
+        default=40,
+        ge=0,
+        le=10_000,
+        description="Likeliest translations of each source piece that a run keeps for `translate --shortlist`; "
+        "0 keeps none.",
+    )
 
 
 class Config(Settings):

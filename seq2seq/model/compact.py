@@ -63,9 +63,21 @@ class Int8Linear(nn.Module):
         super().__init__()
         scale_O = weight_OI.detach().abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127.0
         bytes_OI = (weight_OI.detach() / scale_O.unsqueeze(1)).round().to(torch.int8)
+        self._set(bytes_OI, scale_O, None if bias_O is None else bias_O.detach().clone())
+
+    def _set(self, bytes_OI: Tensor, scale_O: Tensor, bias_O: Tensor | None) -> None:
         self.packed = torch.ops.onednn.qlinear_prepack(bytes_OI, None)
-        self.scale_O, self.zero_O = scale_O, torch.zeros(len(scale_O), dtype=torch.int64)
-        self.bias_O = None if bias_O is None else bias_O.detach().clone()
+        self.bytes_OI, self.scale_O, self.bias_O = bytes_OI, scale_O, bias_O
+        self.zero_O = torch.zeros(len(scale_O), dtype=torch.int64)
+        self.out_features = len(scale_O)
+
+    def rows(self, outputs_o: Tensor) -> Int8Linear:
+        """The layer for some of its outputs."""
+        part = Int8Linear.__new__(Int8Linear)
+        nn.Module.__init__(part)
+        bias = None if self.bias_O is None else self.bias_O.index_select(0, outputs_o)
+        part._set(self.bytes_OI.index_select(0, outputs_o), self.scale_O.index_select(0, outputs_o), bias)
+        return part
 
     @classmethod
     def of(cls, layer: nn.Linear) -> Int8Linear:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -24,9 +24,10 @@ from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.compact import compact
 from seq2seq.model.device import choose_device, in_halves
+from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, empty_model, fill
 from seq2seq.runs import Checkpoint, RunFolder, run_of
-from seq2seq.translation.search import Hypothesis, SearchSettings, search
+from seq2seq.translation.search import Hypothesis, SearchSettings, StepModel, search
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config, DataConfig, DecodingConfig
@@ -77,14 +78,15 @@ class Translator:
         device: torch.device,
     ) -> None:
         self.model, self.tokenizer, self.decoding = model, tokenizer, decoding
+        self.search_model: StepModel[Any] = model
         self.target_language, self.longest_source = data.target_language, data.max_length
         self.device = device
 
     @classmethod
-    def load(cls, path: Path, *, device: str = "auto", precision: str = "fp32") -> Translator:
+    def load(cls, path: Path, *, device: str = "auto", precision: str = "fp32", shortlist: bool = False) -> Translator:
         """The translator of a run folder (its best checkpoint) or of a checkpoint (RUN/best, RUN/last).
 
-        `precision` is fp32, bf16 or int8.
+        `precision` is fp32, bf16 or int8; with `shortlist` it chooses among the words that the run's shortlist names.
         """
         folder, name = run_of(path)
         run = RunFolder.open(folder)
@@ -94,12 +96,16 @@ class Translator:
         chosen = choose_device(device)
         checkpoint, tokenizer = open_checkpoint(run, name, config)
         model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
-        return cls(compact(model, precision), tokenizer, config.decoding, config.data, chosen)
+        translator = cls(compact(model, precision), tokenizer, config.decoding, config.data, chosen)
+        if shortlist:
+            words = _shortlist(run, checkpoint.facts, tokenizer).to(chosen)
+            translator.search_model = Shortlisted(translator.model, words)
+        return translator
 
     def compacted(self, precision: str) -> Translator:
         """The same translator with its model, as it is now, in another precision."""
         other = copy.copy(self)
-        other.model = compact(self.model, precision)
+        other.model = other.search_model = compact(self.model, precision)
         return other
 
     def translate(
@@ -151,7 +157,7 @@ class Translator:
         limits = [math.ceil(self.decoding.max_length_ratio * len(row)) + _SPARE_LENGTH for row in rows]
         src_BS, mask_BS = collate_sources(rows)
         with torch.inference_mode():
-            return search(self.model, src_BS.to(self.device), mask_BS.to(self.device), limits, settings)
+            return search(self.search_model, src_BS.to(self.device), mask_BS.to(self.device), limits, settings)
 
     def _finish(self, job: _Job, n_best: int) -> Translation:
         """Texts from ids. The n-th candidate of a split line joins the n-th (or last) candidates of its parts."""
@@ -262,6 +268,14 @@ def model_from(checkpoint: Checkpoint, config: Config, tokenizer: Tokenizer, whe
             raise CheckpointError(f"{where} holds numbers that are not finite ({name}), which no training saves.")
     fill(model, weights)
     return model
+
+
+def _shortlist(run: RunFolder, facts: Mapping[str, Any], tokenizer: Tokenizer) -> Shortlist:
+    most = 40_000 * tokenizer.source_size + 8 * tokenizer.target_size + 2**16  # decoding.shortlist is 10,000 at most
+    try:
+        return Shortlist.of(run.read_shortlist(facts, most), tokenizer.source_size, tokenizer.target_size)
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"The shortlist of {run.path} does not fit ({error}); translate without it.") from None
 
 
 def _check_settings(facts: Mapping[str, object], config: Config, where: Path) -> None:
