@@ -60,9 +60,7 @@ def same_run(one: Path, other: Path) -> None:
         torch.testing.assert_close(weight, second[name], rtol=0, atol=2e-3, msg=name)
 
 
-@pytest.mark.parametrize(
-    ("processes", "each", "whole"), [(2, 2, 4), pytest.param(3, 1, 3, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("processes", "each", "whole"), [(2, 2, 4), pytest.param(3, 1, 3, marks=pytest.mark.long)])
 def test_several_processes_are_one_with_the_whole_batch(tiny: Path, processes: int, each: int, whole: int) -> None:
     together = torchrun(processes, tiny, "together", f"training.accumulate={each}")
     out, _ = together.communicate(timeout=200)

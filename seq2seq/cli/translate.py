@@ -168,18 +168,24 @@ def _written(translation: Translation, number: int, n_best: int) -> list[str]:
 def _as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
     """Chunks of at most `most` lines: as many as have come when the input pauses, so that a pipe is answered soon."""
     waiting: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=min(most, 256))
+    taken = threading.Event()
 
     def read() -> None:
         end: BaseException | None = None
         try:
             for line in lines:
+                taken.clear()
                 waiting.put(line)
+                # A line as long as a book waits alone: a queue of them would fill the memory.
+                while len(line) > _MOST_TEXT // 256 and not waiting.empty():
+                    taken.wait(0.05)
         except BaseException as error:  # it belongs to the thread that translates, which raises it again
             end = error
         waiting.put(end)
 
     threading.Thread(target=read, daemon=True).start()
     while True:
+        taken.set()
         item = waiting.get()
         chunk: list[str] = []
         room, latest = _MOST_TEXT, time.monotonic() + _LONGEST_WAIT
@@ -189,6 +195,7 @@ def _as_they_come(lines: Iterable[str], most: int) -> Iterator[list[str]]:
             if len(chunk) == most or room <= 0 or time.monotonic() >= latest:
                 break
             try:
+                taken.set()
                 item = waiting.get(timeout=_PATIENCE)
             except queue.Empty:
                 break

@@ -24,7 +24,7 @@ __all__ = ["BOS", "EOS", "PAD", "UNK", "UNKNOWN_MARK", "StoredTokenizer", "Token
 
 SHARED_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.model", "tokenizer.source.model", "tokenizer.target.model"
 
-LARGEST_FILE = 256 << 20  # bytes; a model of a million pieces takes 30 MB
+LARGEST_FILE = 64 << 20  # bytes; a model of a million pieces takes 30 MB
 ENOUGH_LINES = 2_000_000  # a vocabulary does not change for the better with more, and training time grows with them
 
 
