@@ -37,7 +37,7 @@ from seq2seq.config import PairFiles, parse_config
         (
             "decoding: {zzz: 1}",
             "line 6: decoding.zzz is not a setting; known in decoding are beam_size, length_penalty, "
-            "max_length_ratio, batch_size.",
+            "max_length_ratio, batch_size, shortlist.",
         ),
     ],
 )

@@ -407,8 +407,8 @@ def test_a_run_folder_that_goes_away_is_named(
 ) -> None:
     update, run = Trainer._update, tiny / "run"
 
-    def updated(self: Trainer, group: Sequence[Any]) -> None:
-        update(self, group)
+    def updated(self: Trainer, *batches: Sequence[Any]) -> None:
+        update(self, *batches)
         if self.progress.step == 9:  # after a validation, so that there are checkpoints
             act(run)
 
@@ -826,11 +826,11 @@ from seq2seq.training.trainer import Trainer
 
 update = Trainer._update
 
-def limited(self, group):
+def limited(self, *batches):
     Trainer._update = update
     size = int(re.search(r"VmSize:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
     resource.setrlimit(resource.RLIMIT_AS, ((size + 10 * 2**10) * 2**10,) * 2)
-    update(self, group)
+    update(self, *batches)
 
 Trainer._update = limited
 sys.exit(main(sys.argv[1:]))

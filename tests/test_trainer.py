@@ -19,6 +19,7 @@ from seq2seq.corpus.batches import collate
 from seq2seq.errors import CheckpointError, TrainingError
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.runs import RunFolder
+from seq2seq.training.gradients import Ahead
 from seq2seq.training.log import clock, line_of
 from seq2seq.training.optimizer import Schedule, build_optimizer
 from seq2seq.training.prepare import Prepared, prepare
@@ -231,6 +232,53 @@ def test_an_update_without_a_finite_loss_changes_nothing_c513(make: Callable[...
     trainer._update([np.arange(20, 30)])
     assert trainer.progress.skipped_in_a_row == 0
     assert not torch.equal(next(iter(weights(trainer.model).values())), next(iter(before.values())))
+
+
+@pytest.mark.parametrize("factor", [1.0, math.nan])
+def test_not_waiting_for_a_gpu_changes_nothing(make: Callable[..., Trainer], factor: float) -> None:
+    """The way of a GPU, on the processor: the optimizer decides by itself, and outcomes are looked at an update late."""
+    waiting, running = (make(epochs=2, log_every=5, validate_every=9, dropout=0.2) for _ in range(2))
+    running._waits = False
+    for trainer in (waiting, running):
+        spoil(trainer, [4, 9], factor)
+        torch.manual_seed(5)  # for dropout
+        trainer.train()
+    assert all(torch.equal(weight, weights(running.model)[name]) for name, weight in weights(waiting.model).items())
+    assert running.progress.skipped == waiting.progress.skipped == (0 if factor == 1.0 else 2)
+    assert waiting.listener.losses() == running.listener.losses()  # type: ignore[attr-defined]
+
+
+def test_an_overflow_in_fp16_lowers_the_scale_and_is_no_failure(make: Callable[..., Trainer]) -> None:
+    trainer = make(dropout=0.0)
+    trainer.progress.loss_scale = 8.0
+    spoil(trainer, [1, 2, 3, 4], math.nan)
+    for _ in range(4):
+        trainer._update([np.arange(9)])
+    assert (trainer.progress.loss_scale, trainer.progress.skipped) == (1.0, 4)
+    assert trainer.progress.skipped_in_a_row == 1, "at a scale of one it is the training's own fault"
+
+
+def test_a_scaled_loss_gives_the_same_gradients(make: Callable[..., Trainer]) -> None:
+    plain, scaled = make(dropout=0.0), make(dropout=0.0)
+    scaled.progress.loss_scale = 2.0**10
+    for trainer in (plain, scaled):
+        trainer._update([np.arange(9), np.arange(20, 25)])
+    for one, other in zip(plain.model.parameters(), scaled.model.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-5, atol=1e-8)
+
+
+def test_the_batches_made_ahead_are_those_that_are_asked_for() -> None:
+    made: list[list[int]] = []
+
+    def make_one(indices: np.ndarray) -> np.ndarray:
+        made.append(indices.tolist())
+        return indices
+
+    ahead = Ahead(make_one)  # type: ignore[arg-type]
+    first, second, third = np.arange(3), np.arange(3, 5), np.arange(5, 9)
+    for now, following in (([first], [second]), ([second], [first]), ([third], [])):
+        assert [batch.tolist() for batch in ahead.take(now, following)] == [indices.tolist() for indices in now]
+    assert made.count([3, 4]) == 1, "what was made ahead is not made again"
 
 
 def test_many_of_them_in_a_row_end_the_training_with_advice_c513(make: Callable[..., Trainer]) -> None:

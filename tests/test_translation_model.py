@@ -429,6 +429,15 @@ def test_gpus_compute_in_bf16_from_ampere_on(
     assert computes_in_bf16(torch.device("cuda")) is expected
 
 
+def test_fp16_is_for_gpus_that_have_nothing_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DeviceError, match="needs a CUDA GPU"):
+        choose_precision("fp16", torch.device("cpu"))
+    for capability, expected in (((6, 1), torch.float32), ((7, 5), torch.float16), ((8, 0), torch.bfloat16)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, found=capability: found)
+        assert choose_precision("auto", torch.device("cuda")) == expected
+    assert choose_precision("fp16", torch.device("cuda")) == torch.float16
+
+
 @pytest.mark.parametrize("kind", ["meta", "mps"])
 def test_a_device_of_which_nothing_is_known_computes_in_fp32(kind: str) -> None:
     assert choose_precision("auto", torch.device(kind)) == torch.float32

@@ -209,8 +209,10 @@ class TrainingConfig(Section):
     clip_norm: Number | None = Field(
         default=1.0, gt=0, description="Longest gradient; a longer one is shortened to it (Pascanu et al. 2013)."
     )
-    precision: Literal["auto", "fp32", "bf16"] = Field(
-        default="auto", description="Numbers to compute in; auto takes bf16 where the processor computes in it."
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        default="auto",
+        description="Numbers to compute in; auto takes bf16 where the processor computes in it, and fp16, with a scaled "
+        "loss, on GPUs that have only that.",
     )
     device: Annotated[Device, Expected("auto, cpu, cuda, cuda:N or mps")] = Field(
         default="auto", description="Where to compute: auto, cpu, cuda, cuda:N (the GPU of that number) or mps."

@@ -9,7 +9,7 @@ Letters: B sentences in the batch, S source positions, T target positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,8 @@ class Batch:
     """Padded sentences. The source ends with EOS; the decoder reads `tgt_in` (BOS first) and is to say `tgt_out`.
 
     Ids are int64 and PAD where there is no sentence; masks are True for real positions. `tokens` counts the real
-    target positions, EOS included.
+    target positions, EOS included; `tgt_real_N` are their places in the flattened target, where they have been looked
+    up already (a GPU would have to be waited for).
     """
 
     src_BS: Tensor
@@ -122,11 +123,20 @@ class Batch:
     tgt_out_BT: Tensor
     tgt_mask_BT: Tensor
     tokens: int
+    tgt_real_N: Tensor | None = None
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
+        return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pinned(self) -> Batch:
+        """In memory that a GPU can fetch from by itself."""
+        return self._each(lambda tensor: tensor.pin_memory())
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Batch:
         tensors = (self.src_BS, self.src_mask_BS, self.tgt_in_BT, self.tgt_out_BT, self.tgt_mask_BT)
-        src, src_mask, tgt_in, tgt_out, tgt_mask = (tensor.to(device, non_blocking=non_blocking) for tensor in tensors)
-        return Batch(src, src_mask, tgt_in, tgt_out, tgt_mask, self.tokens)
+        real = None if self.tgt_real_N is None else change(self.tgt_real_N)
+        src, src_mask, tgt_in, tgt_out, tgt_mask = map(change, tensors)
+        return Batch(src, src_mask, tgt_in, tgt_out, tgt_mask, self.tokens, real)
 
 
 def collate(corpus: EncodedCorpus, indices: ArrayLike) -> Batch:
@@ -141,9 +151,10 @@ def collate(corpus: EncodedCorpus, indices: ArrayLike) -> Batch:
     tgt_in_BT[:, 0] = BOS
     tgt_in_BT[:, 1:] = tgt_BT[:, :-1]
     tgt_in_BT[~tgt_mask_BT] = PAD  # EOS is never read, only said
-    arrays = (src_BS, src_mask_BS, tgt_in_BT, tgt_BT, tgt_mask_BT)
-    src, src_mask, tgt_in, tgt_out, tgt_mask = map(torch.from_numpy, arrays)
-    return Batch(src, src_mask, tgt_in, tgt_out, tgt_mask, tokens=int(tgt_mask_BT.sum()))
+    real_N = np.flatnonzero(tgt_mask_BT)
+    arrays = (src_BS, src_mask_BS, tgt_in_BT, tgt_BT, tgt_mask_BT, real_N)
+    src, src_mask, tgt_in, tgt_out, tgt_mask, real = map(torch.from_numpy, arrays)
+    return Batch(src, src_mask, tgt_in, tgt_out, tgt_mask, len(real_N), real)
 
 
 def collate_sources(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:

@@ -102,9 +102,11 @@ class TranslationModel(nn.Module):
         """
         state = self.decoder.start(self.encode(batch.src_BS, batch.src_mask_BS))
         readout_BTE, _, _ = self.decode(batch.tgt_in_BT, state)
-        real = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)
-        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real)
-        gold_N = batch.tgt_out_BT.flatten().index_select(0, real)
+        real_N = batch.tgt_real_N
+        if real_N is None:
+            real_N = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)
+        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
+        gold_N = batch.tgt_out_BT.flatten().index_select(0, real_N)
         return output_loss(readout_NE, self.output_layer.weight, self.output_layer.bias, gold_N, smoothing)
 
     # -- search -------------------------------------------------------------------------------------------------------

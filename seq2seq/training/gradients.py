@@ -5,8 +5,9 @@ An update is the mean over all real target tokens of its batches, wherever they 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -19,46 +20,61 @@ from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_c
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.training.team import Team
 
+Indices = NDArray[np.int64]
 
-@dataclass(frozen=True)
+
 class Gradients:
     """Computes them into `.grad` of a model's parameters; `said` is told where memory did not suffice."""
 
-    model: TranslationModel
-    corpus: EncodedCorpus
-    label_smoothing: float
-    device: torch.device
-    precision: torch.dtype
-    team: Team
-    said: Callable[[str], None]
+    def __init__(
+        self,
+        model: TranslationModel,
+        corpus: EncodedCorpus,
+        label_smoothing: float,
+        device: torch.device,
+        precision: torch.dtype,
+        team: Team,
+        said: Callable[[str], None],
+    ) -> None:
+        self.model, self.corpus, self.label_smoothing = model, corpus, label_smoothing
+        self.device, self.precision, self.team, self.said = device, precision, team, said
+        self._ahead = Ahead(self._batch)
 
-    def compute(self, group: Sequence[NDArray[np.int64]]) -> tuple[Tensor, Tensor]:
-        """The summed loss of an update and its real target tokens, both on the device, as numbers of wide type.
+    def compute(
+        self, group: Sequence[Indices], following: Sequence[Indices] = (), scale: float = 1.0
+    ) -> tuple[Tensor, int]:
+        """The summed loss of an update, on the device, and its real target tokens.
 
         A batch that the memory refuses is computed in halves, and the update is the same but for rounding. A pair that
-        is refused alone is left out of the update.
+        is refused alone is left out of the update. The batches of `following` are made meanwhile. On its way back
+        through the model the loss is multiplied by `scale`, so that small gradients survive fp16; then it is taken out.
         """
         planned = sum(int(self.corpus.target.lengths_of(indices).sum()) + len(indices) for indices in group)
-        loss, tokens = self._own(self.team.share(list(group)), planned)
-        counts = torch.tensor([0.0, tokens], dtype=wide(self.device), device=self.device)
-        counts[0] += loss
-        self._add_up(counts)
-        if self.team.size > 1 or tokens != planned:
-            # The divisor was what should have come; without the pairs that were left out there is less.
-            scale = planned / counts[1].clamp(min=1.0)
-            for gradient in self._gradients():
-                gradient.mul_(scale.to(gradient.dtype))
-        return counts[0], counts[1]
+        own = self.team.share(list(group))
+        loss, tokens = self._own(own, self.team.share(list(following)), scale / planned)
+        correction = 1.0 / scale
+        if self.team.size > 1:
+            counts = torch.zeros(2, dtype=wide(self.device), device=self.device)
+            counts[0] += loss
+            counts[1].fill_(tokens)
+            self._add_up(counts)
+            # The divisor was what should have come; without pairs that were left out somewhere there is less.
+            torch._foreach_mul_(self._gradients(), (correction * planned / counts[1].clamp(min=1.0)).float())
+            return counts[0], planned
+        if tokens and tokens != planned:
+            correction *= planned / tokens
+        if correction != 1.0:
+            torch._foreach_mul_(self._gradients(), correction)
+        return loss, tokens
 
-    def _own(self, parts: list[NDArray[np.int64]], planned: int) -> tuple[Tensor, int]:
+    def _own(self, parts: list[Indices], following: list[Indices], factor: float) -> tuple[Tensor, int]:
         """This process's part: its summed loss and its real tokens."""
         while True:
             self.model.zero_grad(set_to_none=True)
             loss_sum, tokens = torch.zeros((), dtype=wide(self.device), device=self.device), 0
             try:
-                for indices in parts:
-                    batch = collate(self.corpus, indices)
-                    loss_sum += self._backward(batch.to(self.device, non_blocking=True), planned)
+                for batch in self._ahead.take(parts, following):
+                    loss_sum += self._backward(batch.to(self.device, non_blocking=True), factor)
                     tokens += batch.tokens
                 return loss_sum, tokens
             except (RuntimeError, MemoryError) as error:
@@ -69,13 +85,17 @@ class Gradients:
             give_back_memory()
             parts = self._smaller(parts)
 
-    def _backward(self, batch: Batch, planned: int) -> Tensor:
+    def _batch(self, indices: Indices) -> Batch:
+        batch = collate(self.corpus, indices)
+        return batch.pinned() if self.device.type == "cuda" else batch
+
+    def _backward(self, batch: Batch, factor: float) -> Tensor:
         with precision_context(self.device, self.precision):
             loss, _ = self.model.loss(batch, self.label_smoothing)
-        (loss / planned).backward()  # type: ignore[no-untyped-call]
+        (loss * factor).backward()  # type: ignore[no-untyped-call]
         return loss.detach().to(wide(self.device))
 
-    def _smaller(self, parts: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    def _smaller(self, parts: list[Indices]) -> list[Indices]:
         """The same pairs in smaller batches; where every batch is a single pair, without the longest of them."""
         largest = max(map(len, parts))
         if largest > 1:
@@ -106,6 +126,33 @@ class Gradients:
 
     def _gradients(self) -> list[Tensor]:
         return [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+
+
+class Ahead:
+    """Makes the batches of the next update in a thread of its own, while this one is computed."""
+
+    def __init__(self, make: Callable[[Indices], Batch]) -> None:
+        self._make = make
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="seq2seq-batches")
+        self._expected: list[Indices] = []
+        self._made: Future[list[Batch]] | None = None
+
+    def take(self, now: list[Indices], following: list[Indices]) -> list[Batch]:
+        """The batches of `now`; those of `following` are begun."""
+        foreseen = self._made is not None and len(now) == len(self._expected)
+        if foreseen and all(map(np.array_equal, now, self._expected)):
+            assert self._made is not None
+            batches = self._made.result()
+        else:
+            batches = self._all(now)
+        self._expected, self._made = following, None
+        if following:
+            with contextlib.suppress(RuntimeError):  # no memory for another thread: then they are made when needed
+                self._made = self._pool.submit(self._all, following)
+        return batches
+
+    def _all(self, group: list[Indices]) -> list[Batch]:
+        return [self._make(indices) for indices in group]
 
 
 def wide(device: torch.device) -> torch.dtype:

@@ -26,6 +26,8 @@ class Progress:
     elapsed_seconds: float = 0.0
     skipped: int = 0  # updates skipped because a number was not finite
     skipped_in_a_row: int = 0
+    loss_scale: float = 1.0  # what the loss is multiplied by on its way back; for fp16, else 1
+    updates_at_scale: int = 0
     # Validation
     validation_due: bool = False  # stopped after the update, before its validation
     best_score: float | None = None  # higher is better, whatever it is made of

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from seq2seq.corpus.batches import BatchSampler
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.errors import CheckpointError, TrainingError
+from seq2seq.model.device import fast_products
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.gradients import Gradients, wide
@@ -38,6 +39,35 @@ HIGHEST_LOSS = 50.0
 # So many updates in a row without a usable loss and gradient, and the training has failed: a batch may be bad, but here
 # the weights are.
 MOST_SKIPPED_IN_A_ROW = 3
+
+
+# In fp16 the scale of the loss begins here, is halved when a gradient overflows, and doubled after so many good updates
+# (Micikevicius et al. 2018, section 3.2).
+_FIRST_SCALE, _HIGHEST_SCALE, _UPDATES_AT_SCALE = 2.0**14, 2.0**24, 1000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an update: its summed loss and whether the step was taken, perhaps still on the way from a GPU."""
+
+    step: int
+    tokens: int
+    numbers_2: Tensor
+    sent: torch.cuda.Event | None = None
+
+    def on_its_way(self) -> Outcome:
+        """The same, its numbers being fetched without waiting for them."""
+        numbers = self.numbers_2.to("cpu", non_blocking=True)
+        sent = torch.cuda.Event() if self.numbers_2.is_cuda else None  # type: ignore[no-untyped-call]
+        if sent is not None:
+            sent.record()
+        return Outcome(self.step, self.tokens, numbers, sent)
+
+    def numbers(self) -> tuple[float, bool]:
+        if self.sent is not None:
+            self.sent.synchronize()
+        loss_sum, usable = self.numbers_2.tolist()
+        return loss_sum, bool(usable)
 
 
 @dataclass(frozen=True)
@@ -87,7 +117,9 @@ class Trainer:
             seed=setup.seed,
             batch_sentences=settings.batch_sentences,
         )
-        self.progress = Progress()
+        self.progress = Progress(loss_scale=_FIRST_SCALE if setup.precision == torch.float16 else 1.0)
+        self._waits = setup.device.type != "cuda"
+        self._pending: Outcome | None = None
         self._gradients = Gradients(
             model, train, settings.label_smoothing, setup.device, setup.precision, self.team, self._said_of_update
         )
@@ -106,7 +138,9 @@ class Trainer:
         self.listener.started(self.progress, self.schedule.total_updates)
         self._began = time.perf_counter() - self.progress.elapsed_seconds
         self._heard = self._wishes()
-        reason = self._loop()
+        with fast_products():
+            reason = self._loop()
+        self._settle_all()
         self._tick()
         if self._saved_step != self.progress.step or self.progress.validation_due:
             self._save_last()
@@ -132,7 +166,8 @@ class Trainer:
             if reason:
                 return reason
             group = self._batches[progress.position : progress.position + self._group]
-            self._update(group)
+            following = self._batches[progress.position + len(group) : progress.position + len(group) + self._group]
+            self._update(group, following)
             progress.position += len(group)
             if progress.position >= len(self._batches):
                 progress.epoch, progress.position = progress.epoch + 1, 0
@@ -180,48 +215,79 @@ class Trainer:
 
     # -- one update ---------------------------------------------------------------------------------------------------
 
-    def _update(self, group: Sequence[NDArray[np.int64]]) -> None:
-        """One update from one or more batches: the mean gradient over all their real target tokens."""
+    def _update(self, group: Sequence[NDArray[np.int64]], following: Sequence[NDArray[np.int64]] = ()) -> None:
+        """One update from one or more batches: the mean gradient over all their real target tokens.
+
+        A GPU is never waited for in here: it decides itself whether to take the step, and what became of an update is
+        looked at when the next one has been sent off.
+        """
         began = time.perf_counter()
         progress = self.progress
         rate = self.schedule.rate(progress.step + 1)
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate
         progress.step += 1
-        loss_sum, token_count = self._gradients.compute(group)
-        norm = self._gradient_norm()
-        tokens = int(token_count)
-        loss = loss_sum.item() / tokens if tokens else math.nan
-        if math.isfinite(norm) and loss <= HIGHEST_LOSS:  # NaN is not
-            self.optimizer.step()
-            progress.skipped_in_a_row = 0
-            self._loss_sum += loss_sum
-            progress.interval_tokens += tokens
+        loss_sum, tokens = self._gradients.compute(group, following, progress.loss_scale)
+        limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        usable = torch.isfinite(norm) & (loss_sum <= HIGHEST_LOSS * tokens)  # NaN is not; nor is an update of nothing
+        usable &= tokens > 0
+        self._loss_sum += torch.where(usable, loss_sum, 0.0)
+        outcome = Outcome(progress.step, tokens, torch.stack([loss_sum, usable.to(loss_sum.dtype)]))
+        if self._waits:
+            if bool(usable):
+                self.optimizer.step()
+            self._settle(outcome)
         else:
-            self._skip(loss, tokens)
+            self.optimizer.found_inf = (~usable).float()  # type: ignore[attr-defined]
+            self.optimizer.step()
+            before, self._pending = self._pending, outcome.on_its_way()
+            self._settle(before)
         progress.target_tokens += tokens
         self._heard = self._wishes()
         progress.interval_seconds += time.perf_counter() - began
         self.listener.updated(progress, tokens)
 
-    def _gradient_norm(self) -> float:
-        """The length of the whole gradient, before it is shortened to `clip_norm`."""
-        limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm
-        return float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+    def _settle(self, outcome: Outcome | None) -> None:
+        """Look at what became of an update, and count it."""
+        if outcome is None:
+            return
+        loss_sum, usable = outcome.numbers()
+        progress = self.progress
+        if not usable:
+            self._skip(outcome, loss_sum / outcome.tokens if outcome.tokens else math.nan)
+            return
+        progress.skipped_in_a_row = 0
+        progress.interval_tokens += outcome.tokens
+        progress.updates_at_scale += 1
+        if self.setup.precision == torch.float16 and progress.updates_at_scale >= _UPDATES_AT_SCALE:
+            progress.loss_scale, progress.updates_at_scale = min(2.0 * progress.loss_scale, _HIGHEST_SCALE), 0
 
-    def _skip(self, loss: float, tokens: int) -> None:
-        """Leave the weights alone: one number that is not finite would spoil all of them."""
+    def _settle_all(self) -> None:
+        outcome, self._pending = self._pending, None
+        self._settle(outcome)
+
+    def _skip(self, outcome: Outcome, loss: float) -> None:
+        """The weights were left alone: one number that is not finite would spoil all of them."""
         progress = self.progress
         progress.skipped += 1
+        if progress.loss_scale > 1.0 and not loss > HIGHEST_LOSS:
+            # In fp16 the scaled gradient was too large, which is no fault of the training.
+            progress.loss_scale, progress.updates_at_scale = progress.loss_scale / 2.0, 0
+            self.listener.said(f"update {outcome.step} skipped: the loss scale is lowered to {progress.loss_scale:g}")
+            return
         progress.skipped_in_a_row += 1
-        if not tokens and progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
-            raise TrainingError("Memory does not suffice for single pairs; lower data.max_length or the model's sizes.")
-        if not tokens:
+        last = progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW
+        if not outcome.tokens:  # and that has been said
+            if last:
+                raise TrainingError(
+                    "Memory does not suffice for single pairs; lower data.max_length or the model's sizes."
+                )
             return
         cause = f"a loss of {loss:.3g} nats a token" if loss > HIGHEST_LOSS else "its loss or gradient is not finite"
-        self.listener.said(f"update {progress.step} skipped: {cause}")
-        if progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
-            count = f"for {progress.skipped_in_a_row} updates in a row, the last at step {progress.step}"
+        self.listener.said(f"update {outcome.step} skipped: {cause}")
+        if last:
+            count = f"for {progress.skipped_in_a_row} updates in a row, the last at step {outcome.step}"
             raise TrainingError(f"The loss or its gradient has been non-finite {count}; {self._advice()}.")
 
     def _finite(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -246,6 +312,7 @@ class Trainer:
 
     def _report_interval(self) -> None:
         progress = self.progress
+        self._settle_all()
         self._tick()
         tokens = progress.interval_tokens
         loss = self._loss_sum.item() / tokens if tokens else math.nan
@@ -302,6 +369,7 @@ class Trainer:
         return {**self.setup.facts, "step": self.progress.step, "scores": self.progress.best_scores}
 
     def _save_last(self) -> None:
+        self._settle_all()
         self._tick()
         self.progress.interval_loss = self._loss_sum.item()
         weights = self._finite(dict(self.model.named_parameters()))
