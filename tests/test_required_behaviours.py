@@ -907,6 +907,7 @@ def test_no_file_of_a_run_is_ever_unpickled_c205(
         statuses = {
             in_process("translate", run, tiny / "test.en", "--beam", 1).status,
             in_process("translate", run / "last", tiny / "test.en", "--beam", 1).status,
+            in_process("translate", run, tiny / "test.en", "--shortlist").status,
             in_process("train", tiny / "tiny.yaml", "--resume").status,
         }
         assert statuses in ({2}, {0, 2}), path
