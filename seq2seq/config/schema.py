@@ -211,8 +211,8 @@ class TrainingConfig(Section):
     )
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
         default="auto",
-        description="Numbers to compute in; auto takes bf16 where the processor computes in it, and fp16, with a scaled "
-        "loss, on GPUs that have only that.",
+        description="Numbers to compute in; auto takes bf16 where the processor computes in it, and fp16 (with a "
+        "scaled loss) on GPUs that have only that.",
     )
     device: Annotated[Device, Expected("auto, cpu, cuda, cuda:N or mps")] = Field(
         default="auto", description="Where to compute: auto, cpu, cuda, cuda:N (the GPU of that number) or mps."
