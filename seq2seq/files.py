@@ -57,7 +57,7 @@ def _is_special(path: Path) -> bool:
 def _beside(path: Path) -> Path:
     """A temporary name in the folder of the file itself: a link stays a link to it."""
     file = path.resolve()
-    return file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    return file.with_name(f".{file.name[:50]}.{os.getpid()}.tmp")  # a name may have 255 bytes at the most
 
 
 def sync_folder(folder: Path) -> None:

@@ -80,6 +80,8 @@ class RunFolder:
     def begun(cls, path: Path) -> RunFolder:
         """A run to go on with, locked. RunError where there is none, or where another process works on it."""
         run = cls.open(path)
+        if not run.holds_run() and (run.has("last") or run.has("best")):
+            raise RunError(f"{path} has checkpoints and no tokenizer: its file is missing; restore it from a copy.")
         if not run.holds_run():
             raise RunError(f"{path} has a config.yaml but no tokenizer, so no run has begun there; check --run.")
         run.lock()
@@ -96,7 +98,7 @@ class RunFolder:
         if path.is_dir() and not run.holds_run():
             # A config.yaml on its own is a person's: a run writes its tokenizer first.
             strangers = sorted(
-                entry.name for entry in path.iterdir() if not run._is_ours(entry.name) or entry.name == "config.yaml"
+                entry.name for entry in path.iterdir() if not run.is_ours(entry.name) or entry.name == "config.yaml"
             )
             if strangers:
                 raise RunError(f"{path} is not empty and holds no run (found {strangers[0]}); choose another --run.")
@@ -116,7 +118,7 @@ class RunFolder:
         # First of all what says that this is a run: a crash in the middle must not leave half of one.
         (self.path / "config.yaml").unlink(missing_ok=True)
         for entry in self.path.iterdir():
-            if self._is_ours(entry.name) and entry.name != ".lock":
+            if self.is_ours(entry.name) and entry.name != ".lock":
                 shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         for name, data in tokenizer_files.items():
             write_file(self.path / name, data)
@@ -158,7 +160,7 @@ class RunFolder:
         )
 
     @staticmethod
-    def _is_ours(name: str) -> bool:
+    def is_ours(name: str) -> bool:
         checkpoint = name.removesuffix(_NEXT).removesuffix(_BEFORE) in ("best", "last")
         tokenizer = name.startswith("tokenizer.") and name.endswith("model")
         return name in _OUR_FILES or checkpoint or tokenizer or (name.startswith(".") and name.endswith(".tmp"))
@@ -347,6 +349,14 @@ def run_of(path: Path) -> tuple[Path, str]:
     if path.name in ("best", "last") and not (path / "config.yaml").exists() and (path.parent / "config.yaml").exists():
         return path.parent, path.name
     return path, "best"
+
+
+def is_part_of_a_run(path: Path) -> bool:
+    """Whether a file is one of those that a run consists of."""
+    folder = path.resolve().parent
+    if folder.name in ("best", "last"):
+        return RunFolder(folder.parent).holds_run()
+    return RunFolder(folder).holds_run() and RunFolder.is_ours(path.resolve().name)
 
 
 def _lock_file(stream: IO[bytes]) -> None:

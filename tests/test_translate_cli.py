@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Finished, command_environment, in_process, numbered_pairs, write_lines
+from conftest import Finished, command_environment, in_process, numbered_pairs
 
 from seq2seq.cli import translate as verb
 from seq2seq.translation.translator import Translator
@@ -178,12 +178,6 @@ def test_an_output_file_appears_whole_or_not_at_all(trained: Path, tmp_path: Pat
     in_process("translate", trained, "--output", tmp_path / "no" / "out.de", stdin=text).refused("out.de")
     in_process("translate", trained, "--output", tmp_path, stdin=text).refused(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_output_file_may_be_the_input(trained: Path, tmp_path: Path) -> None:
-    text = write_lines(tmp_path / "text", SOURCES)
-    translate(trained, text, "--output", text)
-    assert text.read_text(encoding="utf-8").split("\n")[:-1] == translate(trained, lines=SOURCES)
 
 
 @posix_only

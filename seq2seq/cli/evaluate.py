@@ -7,7 +7,15 @@ import json
 import sys
 from pathlib import Path
 
-from seq2seq.cli.translate import _positive, add_model_arguments, in_parts, load_translator
+from seq2seq.cli.translate import (
+    add_model_arguments,
+    batch_size,
+    beam_width,
+    check_output,
+    in_parts,
+    load_translator,
+    refuse_nonsense,
+)
 
 SUMMARY = "Translates a test set and scores it: BLEU and chrF with their signatures."
 EXAMPLES = """
@@ -28,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="their translations; again for further references",
     )
-    parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
-    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
+    parser.add_argument("--beam", type=beam_width, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
+    parser.add_argument("--batch-size", type=batch_size, metavar="N", help="sentences translated together")
     add_model_arguments(parser)
     parser.add_argument(
         "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
@@ -54,12 +62,14 @@ def run(args: argparse.Namespace) -> int:
         check_tokenizer(args.tokenize)
     if args.output is not None and not Path(args.output).absolute().parent.is_dir():
         raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
+    check_output(args.output, [args.source, *args.reference])
     folder, _ = run_of(Path(args.run_folder))
     config = run_config(RunFolder.open(folder))
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
     keep_freed_memory()
     translator = load_translator(args)
     found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
+    refuse_nonsense(sum(not translation.is_finite for translation in found), args.run_folder)
     texts = [translation.text for translation in found]
     if args.output is not None:
         write_file(Path(args.output), "".join(text + "\n" for text in texts))

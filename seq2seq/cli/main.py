@@ -3,8 +3,9 @@
 A verb is a module of this room with `SUMMARY`, `EXAMPLES`, `add_arguments(parser)` and `run(args) -> status`. Only the
 verb that was asked for is imported, and it keeps torch and its like inside `run`, so help and mistakes answer at once.
 
-Status 0: done. 2: refused, with one or two sentences on standard error. 130, 143 and 141: ended by SIGINT, by SIGTERM,
-or because the reader of standard output left (128 plus the signal's number, as a shell counts). 1: a bug of ours.
+Status 0: done. 2: refused, with one or two sentences on standard error. 130, 143, 129 and 141: ended by SIGINT, SIGTERM
+or SIGHUP, or because the reader of standard output left (128 plus the signal's number, as a shell counts). 1: a bug of
+ours.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ import importlib
 import io
 import os
 import re
-import signal
 import sys
 import textwrap
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from types import FrameType
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
 from seq2seq import __version__
+from seq2seq.cli.signals import Terminated, interruptible
 from seq2seq.errors import Seq2SeqError
 
 VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
@@ -37,7 +38,9 @@ _NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "to
 # What moves the cursor or turns the direction of what follows; all but the line feed between several mistakes.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONGEST_MESSAGE = 2000  # characters
-REFUSED, BUG, INTERRUPTED, READER_LEFT, TERMINATED = 2, 1, 130, 141, 143
+# What the loader of shared libraries says where memory does not suffice for one.
+_CANNOT_MAP = re.compile("failed to map segment|annot allocate memory")
+REFUSED, BUG, INTERRUPTED, READER_LEFT = 2, 1, 130, 141
 # What a full disk, a dying one or a closed stream answers; such an error has no file name when it comes from a write.
 _CANNOT_WRITE = {errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -57,10 +60,6 @@ class Verb(Protocol):
 
 class UsageError(Seq2SeqError):
     """The command line itself is wrong: an unknown verb or option, or a missing argument."""
-
-
-class Terminated(BaseException):
-    """SIGTERM arrived. Not an Exception, so that nothing on the way takes it for a failure of its own."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,7 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # they wait for as soon as any other program runs; training was seen to become twenty times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        with _terminable():
+        with interruptible():
+            _refuse_to_stand_nowhere()
             status = _dispatch(sys.argv[1:] if argv is None else list(argv))
             if sys.stdout is not None:
                 # Now, not at exit: what cannot be written must still change the status.
@@ -102,9 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("interrupted")
         return INTERRUPTED
-    except Terminated:
+    except Terminated as ended:
         _say("terminated")
-        return TERMINATED
+        return 128 + ended.number
     except BrokenPipeError:
         _drop_stdout()
         return READER_LEFT
@@ -121,7 +121,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse_memory() if _is_out_of_memory(error) else _report_bug()
 
 
+def _refuse_to_stand_nowhere() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("The working directory has been removed; go to one that exists.") from None
+
+
 def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, ImportError) and _CANNOT_MAP.search(str(error)):
+        return True
     if "torch" not in sys.modules:
         return isinstance(error, MemoryError)
     from seq2seq.model.device import is_out_of_memory
@@ -222,24 +231,6 @@ def _write_utf8() -> None:
         if isinstance(stream, io.TextIOWrapper):  # None without a console; another class under a test's capture
             with contextlib.suppress(io.UnsupportedOperation):  # standard input that somebody has begun to read
                 stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Lets SIGTERM unwind the stack like Ctrl-C does, so that files are closed and the status is ours."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise Terminated
-
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread: signals are someone else's business
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _say(text: str) -> None:

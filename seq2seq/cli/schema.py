@@ -16,13 +16,15 @@ seq2seq schema --markdown
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of this verb."""
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write to FILE (default: standard output)")
+    parser.add_argument("--output", metavar="FILE", help="write to FILE (default: standard output)")
     parser.add_argument("--markdown", action="store_true", help="a table of all settings with their defaults")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints or writes the schema."""
+    from seq2seq.cli.translate import check_output
     from seq2seq.config.loading import json_schema
+    from seq2seq.files import write_file
 
     if args.markdown:
         text = "\n".join(_table()) + "\n"
@@ -31,7 +33,8 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         print(text, end="")
     else:
-        args.output.write_text(text, encoding="utf-8", newline="\n")
+        check_output(args.output, [])
+        write_file(Path(args.output), text)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--language",
+        type=_language_code,
         metavar="CODE",
         help="target language (zh, ja, de, ...): chooses BLEU's tokenizer (default: 13a, for words between blanks)",
     )
@@ -34,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenize", metavar="NAME", help="BLEU's tokenizer itself: 13a, intl, zh, char, none, ja-mecab or ko-mecab"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, with unrounded scores")
+
+
+def _language_code(text: str) -> str:
+    if not re.fullmatch("[A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a language code such as en, zh or pt_BR")
+    return text
 
 
 def run(args: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
     from seq2seq.bundled import bundled_config
-    from seq2seq.config.loading import load_config
+    from seq2seq.config.loading import load_config, refuse_bytes
     from seq2seq.errors import ConfigError, RunError
 
     path = Path(args.config) if args.config is not None else None
@@ -77,8 +77,9 @@ def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
             raise RunError(f"There is no run in {Path(args.run).absolute()}: it has no config.yaml. Check --run.")
     config = load_config(path if path is not None else bundled_config(), args.set)
     run = args.run if args.run is not None else config.run
-    if run is None:
+    if not run:
         raise ConfigError(f"Nothing says where the run goes; give --run DIR, or `run:` in {path}.")
+    refuse_bytes(str(Path(run).absolute()))
     return config.model_copy(update={"run": run}), Path(run)
 
 
@@ -212,7 +213,8 @@ def _trainer(
     model = model.to(device)
     translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device)
     validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens, precision, team)
-    setup = Setup(config.seed, device, precision, facts, team)
+    judge = prepared.validation.fingerprint(config.decoding.max_length_ratio)
+    setup = Setup(config.seed, device, precision, facts, team, judge)
     trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, listener, stop.asked)
     if checkpoint is not None:
         trainer.resume(checkpoint)

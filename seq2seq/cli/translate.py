@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import queue
+import re
 import sys
 import threading
 import time
@@ -42,15 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file", nargs="?", metavar="FILE", help="text to translate, also .gz or .xz (default: standard input)"
     )
     parser.add_argument("--output", metavar="FILE", help="where the translations go (default: standard output)")
-    parser.add_argument("--beam", type=_positive, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
+    parser.add_argument("--beam", type=beam_width, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
     parser.add_argument(
         "--n-best",
-        type=_positive,
+        type=beam_width,
         default=1,
         metavar="N",
         help="the N best of each line, as `line ||| translation ||| score`",
     )
-    parser.add_argument("--batch-size", type=_positive, metavar="N", help="sentences translated together")
+    parser.add_argument("--batch-size", type=batch_size, metavar="N", help="sentences translated together")
     add_model_arguments(parser)
 
 
@@ -77,14 +78,34 @@ def load_translator(args: argparse.Namespace) -> Translator:
     )
 
 
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not 0 < number <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1,000,000")
-    return number
+def _whole_number(text: str, most: int) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text) or not 0 < int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most:,}")
+    return int(text)
+
+
+def beam_width(text: str) -> int:
+    """The range of decoding.beam_size."""
+    return _whole_number(text, 1024)
+
+
+def batch_size(text: str) -> int:
+    """The range of decoding.batch_size."""
+    return _whole_number(text, 1_000_000)
+
+
+def check_output(output: str | None, reads: Iterable[str | None]) -> None:
+    """RunError where what is written would take the place of what is read, or of a part of a run."""
+    from seq2seq.errors import RunError
+    from seq2seq.runs import is_part_of_a_run
+
+    if output is None or not Path(output).is_file():
+        return
+    for path in reads:
+        if path is not None and Path(path).exists() and Path(output).samefile(path):
+            raise RunError(f"--output {output} is the file {path}, which is read here; give another name.")
+    if is_part_of_a_run(Path(output)):
+        raise RunError(f"--output {output} is part of a run, which needs it; give another name.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -93,6 +114,7 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.runs import RunFolder, run_of
 
     RunFolder.open(run_of(Path(args.run_folder))[0])  # a misspelt run is said at once, before anything is read
+    check_output(args.output, [args.file])
     total = None
     # A bad line near the end must not cost the work before it, so the whole file is read once before; what a pipe has
     # given it will not give again.
@@ -129,12 +151,13 @@ def _translate_all(
 
     most = _BATCHES_AHEAD * (args.batch_size or translator.decoding.batch_size)
     split: list[int] = []  # the first of them
-    number = splits = 0
+    number = splits = unscored = 0
     hidden = not sys.stderr.isatty() or (output is sys.stdout and sys.stdout.isatty())
     with tqdm(total=total, unit=" lines", disable=hidden, dynamic_ncols=True, file=sys.stderr) as bar:
         for chunk in _as_they_come(lines, most):
             for translation in _translate(translator, chunk, args):
                 number += 1
+                unscored += not translation.is_finite
                 if translation.parts > 1:
                     splits += 1
                     split = split if len(split) == _SHOWN else [*split, number]
@@ -144,6 +167,19 @@ def _translate_all(
             output.flush()
     if splits:
         print(f"seq2seq: {in_parts(splits, split, translator.longest_source)}", file=sys.stderr)
+    refuse_nonsense(unscored, args.run_folder)
+
+
+def refuse_nonsense(count: int, run: str) -> None:
+    """CheckpointError where translations were made of numbers that are not finite: they are no translations."""
+    if count:
+        from seq2seq.errors import CheckpointError
+
+        lines = "1 line" if count == 1 else f"{count:,} lines"
+        raise CheckpointError(
+            f"The model of {run} gave numbers that are not finite for {lines}, so what it says is no translation; its "
+            "training has diverged. Train again with a lower training.learning_rate."
+        )
 
 
 def in_parts(count: int, first: Sequence[int], longest: int) -> str:

@@ -19,7 +19,7 @@ Integer = Annotated[int, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
-LanguageCode = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{1,19}$")]
+LanguageCode = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}$")]
 
 
 class Settings(BaseModel):

@@ -25,6 +25,7 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read a config file, with overrides such as "training.epochs=1"; whatever is wrong raises ConfigError."""
     path = Path(path)
+    refuse_bytes(str(path.absolute()))
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
@@ -46,6 +47,14 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         problem = f"the byte {content[error.start]:02X} is not UTF-8; save the file as UTF-8"
         raise ConfigError(f"{path}, line {line}: {problem}.") from None
     return parse_config(text, str(path), overrides, base=path.parent)
+
+
+def refuse_bytes(path: str) -> None:
+    """ConfigError where a path is no UTF-8: it is written into the run's files, which are."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ConfigError(f"The path {path!r} is not UTF-8, as the files of a run are; rename it.") from None
 
 
 def parse_config(text: str, name: str, overrides: Sequence[str] = (), base: Path | None = None) -> Config:

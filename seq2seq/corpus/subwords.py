@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 UNKNOWN_MARK = "\u2047"  # ⁇, which an unknown piece reads as
 
+SMALLEST_VOCABULARY = 8  # that the settings allow
 LONGEST_TRAINING_TEXT = 2_000  # characters fed at once; longer lines are fed in slices, so that none is passed over
 
 _PROTECTED = "<\u2581\u2585\0"
@@ -245,7 +246,10 @@ def _explain(error: Exception, settings: TokenizerConfig, text_name: str, fed: i
     """SentencePiece's complaint in our words; its numbers are right, its advice is for its own command line."""
     if not fed:
         return TokenizerError(f"{text_name} holds no text to learn a vocabulary from.")
-    if highest := re.search(r"value <= (\d+)", str(error)):
+    highest = re.search(r"value <= (\d+)", str(error))
+    if highest and int(highest[1]) < SMALLEST_VOCABULARY:
+        return TokenizerError(f"{text_name} holds too little text to learn a vocabulary from ({fed} lines).")
+    if highest:
         return TokenizerError(
             f"tokenizer.vocab_size is {settings.vocab_size}, but {text_name} gives at most {highest[1]} "
             f"{settings.model_type} pieces. Set tokenizer.vocab_size to {highest[1]} or less."

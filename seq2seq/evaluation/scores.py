@@ -32,6 +32,8 @@ _LANGUAGES = {
     "ja-mecab": ("ja", "jpn"),
     "ko-mecab": ("ko", "kor"),
 }
+# Languages written without blanks between words that have no tokenizer here.
+_NO_BLANKS = ("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bur", "bo", "bod", "tib")
 # A word of SentencePiece (▁word) or of subword-nmt (wo@@ rd). A patch's "@@ -1,3 +1,4 @@" is not one.
 _PIECE = re.compile(r"▁|\w@@(?=\s|$)")
 
@@ -127,8 +129,13 @@ def default_tokenizer(language: str) -> str:
 
 
 def missing_tokenizer(language: str) -> str | None:
-    """One sentence where a language's usual tokenizer is not installed and characters are counted; otherwise None."""
+    """One sentence where a language has no tokenizer here and something else is counted; otherwise None."""
     usual = _usual_tokenizer(language)
+    if usual == "13a" and _code(language) in _NO_BLANKS:
+        return (
+            f"BLEU for {language!r} is counted between blanks (tok:13a), which its words do not have; count characters "
+            "with --tokenize char, or cut words yourself"
+        )
     if usual not in MECAB_TOKENIZERS or _installed(usual):
         return None
     package = MECAB_TOKENIZERS[usual][1]
@@ -160,8 +167,12 @@ def refuse_pieces(lines: Sequence[str], name: str) -> None:
 
 
 def _usual_tokenizer(language: str) -> str:
-    code = re.split(r"[-_.@]", language.strip().lower(), maxsplit=1)[0]
+    code = _code(language)
     return next((tokenizer for tokenizer, codes in _LANGUAGES.items() if code in codes), "13a")
+
+
+def _code(language: str) -> str:
+    return re.split(r"[-_.@]", language.strip().lower(), maxsplit=1)[0]
 
 
 def _installed(tokenizer: str) -> bool:

@@ -109,7 +109,11 @@ def autocast_dtype(kind: str) -> torch.dtype | None:
         return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
 
 
-_NO_MEMORY = re.compile(r"out of memory|(can't|not able to) allocate|not enough memory|bad_alloc", re.IGNORECASE)
+_NO_MEMORY = re.compile(
+    r"out of memory|(can't|not able to) allocate|not enough memory|bad_alloc|"
+    r"could not (create|execute) a (primitive(?! desc)|memory)",  # oneDNN
+    re.IGNORECASE,
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -34,6 +34,8 @@ class Progress:
     best_step: int = 0
     best_scores: dict[str, float | None] | None = None
     validations_since_best: int = 0
+    chosen_by: str = "bleu"  # what best_score is
+    judged_on: str = ""  # and on which validation set
     plateau_scale: float = 1.0
     plateau_waited: int = 0
     # What the next report will be made of

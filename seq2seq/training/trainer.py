@@ -28,7 +28,7 @@ from seq2seq.training.gradients import Gradients, wide
 from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
 from seq2seq.training.team import ALONE, Team
-from seq2seq.training.validation import Stopped, ValidationResult, Validator
+from seq2seq.training.validation import Stopped, ValidationResult, Validator, rank_of
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
@@ -81,13 +81,17 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Setup:
-    """Where the training computes, and what its checkpoints say of the run beside its progress."""
+    """Where the training computes, and what its checkpoints say of the run beside its progress.
+
+    `judge` names the validation set, so that scores of another one are never compared with its own.
+    """
 
     seed: int
     device: torch.device
     precision: torch.dtype
     facts: dict[str, Any]
     team: Team = ALONE
+    judge: str = ""
 
 
 class Trainer:
@@ -117,7 +121,11 @@ class Trainer:
             seed=setup.seed,
             batch_sentences=settings.batch_sentences,
         )
-        self.progress = Progress(loss_scale=_FIRST_SCALE if setup.precision == torch.float16 else 1.0)
+        self.progress = Progress(
+            loss_scale=_FIRST_SCALE if setup.precision == torch.float16 else 1.0,
+            chosen_by=settings.choose_by,
+            judged_on=setup.judge,
+        )
         self._waits = setup.device.type != "cuda"
         self._pending: Outcome | None = None
         self._gradients = Gradients(
@@ -386,8 +394,11 @@ class Trainer:
             self._restore(checkpoint)
         except CheckpointError as error:
             raise CheckpointError(f"{self.run.path / 'last'}: {error}") from None
-        self.run.clear_leftovers()
+        self._judge_anew()
         progress = self.progress
+        if not self.team.leads:
+            return
+        self.run.clear_leftovers()
         damaged = self.run.forget_metrics_after(progress.step, validation_due=progress.validation_due)
         if damaged:
             self.listener.said(f"metrics.jsonl: {damaged} damaged lines could not be read and are left out")
@@ -405,6 +416,19 @@ class Trainer:
         if not 0 <= progress.position < len(self._batches):
             raise CheckpointError("The checkpoint's position is beyond the end of its epoch; it cannot be resumed.")
         self._saved_step = progress.step
+
+    def _judge_anew(self) -> None:
+        """A best score is comparable with others of the same measure on the same validation set only."""
+        progress, choose_by = self.progress, self.settings.choose_by
+        if progress.best_scores is not None and progress.judged_on != self.setup.judge:
+            progress.best_score = None
+            self.listener.said("the validation set is another one than before, so a new best is looked for")
+        elif progress.best_scores is not None and progress.chosen_by != choose_by:
+            progress.best_score = rank_of(progress.best_scores, choose_by)
+            self.listener.said(f"the best is now chosen by {choose_by}; until now it was {progress.chosen_by}")
+        if (progress.judged_on, progress.chosen_by) != (self.setup.judge, choose_by):
+            progress.judged_on, progress.chosen_by = self.setup.judge, choose_by
+            progress.validations_since_best = self.schedule.waited = progress.plateau_waited = 0
 
     # -- odds and ends ------------------------------------------------------------------------------------------------
 

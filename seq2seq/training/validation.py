@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +31,11 @@ class ValidationSet:
     sources: list[str]
     targets: list[str]
 
+    def fingerprint(self, max_length_ratio: float) -> str:
+        """The same for two sets only if their scores can be compared (SHA-256)."""
+        content = json.dumps([self.sources, self.targets, max_length_ratio])
+        return hashlib.sha256(content.encode("ascii")).hexdigest()
+
 
 @dataclass(frozen=True)
 class ValidationResult:
@@ -49,6 +56,12 @@ class ValidationResult:
         """For JSON, which has no NaN: what is not finite is null."""
         values = {"loss": self.loss, "perplexity": self.perplexity, "bleu": self.bleu, "chrf": self.chrf}
         return {name: round(value, 6) if math.isfinite(value) else None for name, value in values.items()}
+
+
+def rank_of(scores: Mapping[str, float | None], choose_by: str) -> float | None:
+    """The rank of a result of which only the scores are left; None where they have none."""
+    value = scores.get(choose_by)
+    return None if value is None else -value if choose_by == "loss" else value
 
 
 @dataclass(frozen=True)

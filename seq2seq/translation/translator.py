@@ -61,6 +61,11 @@ class Translation:
     parts: int = 1
 
     @property
+    def is_finite(self) -> bool:
+        """Whether the model's numbers were; a translation made of others is none."""
+        return all(math.isfinite(candidate.score) for candidate in self.candidates[:1])
+
+    @property
     def text(self) -> str:
         """The best translation; blank for a blank line."""
         return self.candidates[0].text if self.candidates else ""
