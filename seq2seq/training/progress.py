@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -34,7 +35,7 @@ class Progress:
     best_step: int = 0
     best_scores: dict[str, float | None] | None = None
     validations_since_best: int = 0
-    chosen_by: str = "bleu"  # what best_score is
+    chosen_by: Literal["bleu", "chrf", "loss"] = "bleu"  # what best_score is
     judged_on: str = ""  # and on which validation set
     plateau_scale: float = 1.0
     plateau_waited: int = 0
@@ -62,6 +63,8 @@ class Progress:
             # All are counts, times or sums of losses, but for the score, where a loss counts as negative.
             if isinstance(value, (int, float)) and not (name == "best_score" or 0 <= value <= _LARGEST):
                 raise _impossible(name)
+        if not re.fullmatch("[0-9a-f]{64}|", progress.judged_on):
+            raise _impossible("judged_on")
         return progress
 
 
