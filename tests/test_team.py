@@ -69,6 +69,7 @@ def test_several_processes_are_one_with_the_whole_batch(tiny: Path, processes: i
     same_run(tiny / "together", alone(tiny, "alone", f"training.accumulate={whole}"))
 
 
+@pytest.mark.long  # gloo's own meeting after a restart now and then fails or waits, and torchrun then tries once more
 def test_a_process_that_dies_is_replaced_and_the_training_goes_on(tiny: Path) -> None:
     settings = ("training.checkpoint_every=1", "training.epochs=12", "training.patience=null")
     together = torchrun(2, tiny, "together", *settings, restarts=3)
