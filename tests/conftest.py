@@ -15,6 +15,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
+import hypothesis
 import pytest
 
 # A shell that starts the tests in the background has SIGINT ignored, and so would every command that they start.
@@ -38,6 +39,13 @@ _THINGS = [("houses", "Häuser"), ("boats", "Boote"), ("books", "Bücher"), ("tr
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run the tests that take minutes to an hour")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The same random inputs in every default run, so that it judges a change and not the day; new ones with --long."""
+    hypothesis.settings.register_profile("steady", derandomize=True)
+    if not config.getoption("--long"):
+        hypothesis.settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

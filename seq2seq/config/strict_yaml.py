@@ -175,9 +175,13 @@ class _Reader:
 
     def _check(self, event: yaml.Event, depth: int) -> None:
         if isinstance(event, yaml.AliasEvent):
-            self._refuse(event, f"the alias *{event.anchor} is not accepted in settings; write the value out")
+            self._refuse(
+                event, f"the alias *{(event.anchor or '')[:60]} is not accepted in settings; write the value out"
+            )
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-            self._refuse(event, f"the anchor &{event.anchor} is not accepted in settings; write each value out")
+            self._refuse(
+                event, f"the anchor &{(event.anchor or '')[:60]} is not accepted in settings; write each value out"
+            )
         if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")[:60]
             self._refuse(event, f"the tag {tag} is not accepted in settings; write a plain value")
