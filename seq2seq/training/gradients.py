@@ -112,8 +112,6 @@ class Gradients:
 
     def _add_up(self, counts: Tensor) -> None:
         """Sum gradients and counts over all processes: one message, since each costs the time of many numbers."""
-        if self.team.size == 1:
-            return
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         for parameter in parameters:
             if parameter.grad is None:  # no batch was left for this process
