@@ -129,6 +129,11 @@ class Products(TorchDispatchMode):
         if name in ("mm", "bmm", "addmm", "baddbmm"):
             operands = args[1:3] if name in ("addmm", "baddbmm") else args[:2]
             self.counts[tuple((tuple(one.shape), one.stride(), one.dtype) for one in operands)] += 1
+        elif name == "_linear_pointwise":  # with a matrix that has been laid out before (model/packed.py)
+            rows, matrix = args[:2]
+            outputs, inputs = matrix.shape
+            plain = ((tuple(rows.shape), rows.stride(), rows.dtype), ((inputs, outputs), (1, inputs), rows.dtype))
+            self.counts[plain] += 1
         return func(*args, **(kwargs or {}))
 
     def operations(self) -> int:

@@ -7,8 +7,13 @@ that rounded share. GPUs draw fast enough; there it is PyTorch's own dropout.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from seq2seq.model.kernels import kernels_for
 
 
 class Dropout(nn.Module):
@@ -25,8 +30,33 @@ class Dropout(nn.Module):
         if x.device.type != "cpu":
             return nn.functional.dropout(x, self.share)
         draws = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-        keep = (draws.view(torch.uint8)[: x.numel()] >= self.dropped).view(x.shape)
-        return x * (keep.to(x.dtype) * (256 / (256 - self.dropped)))
+        bytes_N = draws.view(torch.uint8)[: x.numel()]
+        dropped: Tensor = _ByBytes.apply(x, bytes_N, self.dropped)  # type: ignore[no-untyped-call]
+        return dropped
 
     def extra_repr(self) -> str:
         return f"share={self.share}"
+
+
+class _ByBytes(torch.autograd.Function):
+    """Forward and backward are the same: what has a small byte becomes zero, the rest is scaled."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bytes_N: Tensor, dropped: int) -> Tensor:
+        ctx.save_for_backward(bytes_N)
+        ctx.dropped = dropped
+        return _dropped(x, bytes_N, dropped)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (bytes_N,) = ctx.saved_tensors
+        return _dropped(grad, bytes_N, ctx.dropped), None, None
+
+
+def _dropped(x: Tensor, bytes_N: Tensor, dropped: int) -> Tensor:
+    scale = 256 / (256 - dropped)
+    kernels = kernels_for(x.device, x.dtype)
+    if kernels is not None:
+        return kernels.dropout(x.contiguous(), bytes_N, dropped, scale)
+    return x * ((bytes_N >= dropped).view(x.shape).to(x.dtype) * scale)

@@ -17,9 +17,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
+from seq2seq.model.gru import column_sums
+from seq2seq.model.kernels import kernels_for
 
-# Numbers in one chunk of logits: enough for a large product, little enough to stay near the processor's cache.
-_CHUNK = {"cpu": 2**22}
+# Numbers in one chunk of logits: enough for a large product, and mostly for a whole batch.
+_CHUNK = {"cpu": 2**23}
 _CHUNK_ELSEWHERE = 2**26
 _STEP = 64
 
@@ -40,58 +42,78 @@ class _OutputLoss(torch.autograd.Function):
         wide = torch.float64 if x_NE.dtype == torch.float64 else torch.float32
         # Whole steps only: a matrix library prepares itself anew for every shape it meets.
         x_PE = nn.functional.pad(x_NE.to(dtype), (0, 0, 0, -N % _STEP))
-        gold_P1 = nn.functional.pad(gold_N, (0, -N % _STEP)).unsqueeze(1)
-        cast_weight_VE, cast_bias_V = weight_VE.to(dtype), bias_V.to(dtype)
+        gold_P = nn.functional.pad(gold_N, (0, -N % _STEP))
+        cast_weight_VE, wide_bias_V = weight_VE.to(dtype), bias_V.detach().to(wide)
         needs_gradient = any(ctx.needs_input_grad)
-        if needs_gradient:
-            grad_x_PE = torch.empty_like(x_PE)
-            grad_weight_VE = torch.zeros(weight_VE.shape, dtype=wide, device=x_NE.device)
-            grad_bias_V = torch.zeros(V, dtype=wide, device=x_NE.device)
-            ones_1P = torch.ones((1, len(x_PE)), dtype=dtype, device=x_NE.device)
+        grad_x_PE, grad_weight_VE, grad_bias_V = torch.empty_like(x_PE), None, torch.zeros_like(wide_bias_V)
         nll, log_sums = torch.zeros((2,), dtype=wide, device=x_NE.device)
         size = max(1, _CHUNK.get(x_NE.device.type, _CHUNK_ELSEWHERE) // V // _STEP) * _STEP
         for first in range(0, N, size):
-            x_CE, gold_C1 = x_PE[first : first + size], gold_P1[first : first + size]
-            C, real = len(x_CE), min(size, N - first)
-            logits_CV = torch.addmm(cast_bias_V, x_CE, cast_weight_VE.t())
-            gold_logit_C1 = logits_CV.gather(1, gold_C1).to(wide)
+            x_CE, gold_C = x_PE[first : first + size], gold_P[first : first + size]
+            real = min(size, N - first)
+            logits_CV = x_CE @ cast_weight_VE.t()
             if not needs_gradient:
-                log_sum_C1 = torch.logsumexp(logits_CV.to(wide), dim=1, keepdim=True)
-                nll += (log_sum_C1 - gold_logit_C1)[:real].sum()
-                log_sums += log_sum_C1[:real].sum()
-                continue
-            probability_CV = torch.softmax(logits_CV, dim=1)
-            gold_probability_C1 = probability_CV.gather(1, gold_C1).to(wide)
-            nll_C1 = -gold_probability_C1.clamp(min=torch.finfo(wide).tiny).log()
-            nll += nll_C1[:real].sum()
-            log_sums += (nll_C1 + gold_logit_C1)[:real].sum()
-            grad_CV = probability_CV  # in place: softmax minus what should have been
-            rows_C = torch.arange(C, device=x_NE.device)
-            grad_CV[rows_C, gold_C1.squeeze(1)] = (gold_probability_C1 + (smoothing - 1.0)).to(dtype).squeeze(1)
-            grad_CV[real:] = 0.0
-            torch.mm(grad_CV, cast_weight_VE, out=grad_x_PE[first : first + size])
-            grad_weight_VE += grad_CV.t() @ x_CE
-            grad_bias_V += (ones_1P[:, :C] @ grad_CV).squeeze(0)  # a sum, several times faster
+                logits_CV = logits_CV.to(wide).add_(wide_bias_V)
+                gold_logit_C = logits_CV.gather(1, gold_C.unsqueeze(1)).squeeze(1)
+                log_sum_C = torch.logsumexp(logits_CV, dim=1)
+            else:
+                log_sum_C, gold_logit_C = _to_gradient(logits_CV, wide_bias_V, gold_C, real, 1.0 - smoothing)
+                grad_CV = logits_CV  # in place: softmax minus what should have been
+                torch.mm(grad_CV, cast_weight_VE, out=grad_x_PE[first : first + size])
+                part_VE = grad_CV.t() @ x_CE
+                grad_weight_VE = part_VE if grad_weight_VE is None else grad_weight_VE.to(wide).add_(part_VE)
+                grad_bias_V += column_sums(grad_CV)
+            nll += (log_sum_C - gold_logit_C)[:real].sum()
+            log_sums += log_sum_C[:real].sum()
         loss = nll.clone()
+        constant_E = torch.zeros(x_NE.shape[1], dtype=wide, device=x_NE.device)
         if smoothing:
             x_sum_E, weight_sum_E = x_NE.sum(dim=0, dtype=wide), weight_VE.sum(dim=0, dtype=wide)
             logit_means = (x_sum_E @ weight_sum_E + N * bias_V.sum(dtype=wide)) / V
             loss = (1.0 - smoothing) * nll + smoothing * (log_sums - logit_means)
             if needs_gradient:
                 grad_x_PE -= (smoothing / V * weight_sum_E).to(dtype)
-                grad_weight_VE -= smoothing / V * x_sum_E
+                constant_E = smoothing / V * x_sum_E
                 grad_bias_V -= smoothing / V * N
+        if grad_weight_VE is None and needs_gradient:  # no token at all
+            grad_weight_VE = torch.zeros_like(cast_weight_VE)
         if needs_gradient:
-            ctx.save_for_backward(grad_x_PE[:N], grad_weight_VE, grad_bias_V)
+            ctx.save_for_backward(grad_x_PE[:N], grad_weight_VE, constant_E, grad_bias_V)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, _grad_nll: Tensor) -> tuple[Tensor | None, ...]:
-        grad_x_NE, grad_weight_VE, grad_bias_V = ctx.saved_tensors
-        grads = (grad_x_NE * grad_loss.to(grad_x_NE.dtype), grad_weight_VE * grad_loss, grad_bias_V * grad_loss)
-        return *grads, None, None, None
+        grad_x_NE, grad_weight_VE, constant_E, grad_bias_V = ctx.saved_tensors
+        kernels = kernels_for(grad_weight_VE.device, grad_weight_VE.dtype)
+        if kernels is not None:
+            scaled_VE = kernels.scaled(grad_weight_VE, constant_E, grad_loss.item())
+        else:
+            scaled_VE = (grad_weight_VE - constant_E) * grad_loss
+        return grad_x_NE * grad_loss.to(grad_x_NE.dtype), scaled_VE, grad_bias_V * grad_loss, None, None, None
+
+
+def _to_gradient(
+    logits_CV: Tensor, bias_V: Tensor, gold_C: Tensor, real: int, gold_share: float
+) -> tuple[Tensor, Tensor]:
+    """Logits without their bias become, in place, softmax minus `gold_share` at the gold word; rows from `real` on
+    become zeros.
+
+    Each token's log Σ exp(logit) and gold logit come back, (C) in fp32 (fp64 where the logits are).
+    """
+    kernels = kernels_for(logits_CV.device, logits_CV.dtype)
+    if kernels is not None:
+        return kernels.softmax_back(logits_CV, bias_V, gold_C, real, gold_share)
+    logits_CV += bias_V.to(logits_CV.dtype)
+    gold_C1 = gold_C.unsqueeze(1)
+    gold_logit_C1 = logits_CV.gather(1, gold_C1).to(bias_V.dtype)
+    probability_CV = torch.softmax(logits_CV, dim=1)
+    gold_probability_C1 = probability_CV.gather(1, gold_C1).to(bias_V.dtype)
+    log_sum_C1 = gold_logit_C1 - gold_probability_C1.clamp(min=torch.finfo(bias_V.dtype).tiny).log()
+    probability_CV.scatter_(1, gold_C1, (gold_probability_C1 - gold_share).to(logits_CV.dtype))
+    logits_CV.copy_(probability_CV)[real:] = 0.0
+    return log_sum_C1.squeeze(1), gold_logit_C1.squeeze(1)
 
 
 def output_loss(

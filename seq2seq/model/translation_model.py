@@ -23,6 +23,7 @@ from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
 from seq2seq.model.loss import output_loss
+from seq2seq.model.tied import TiedMatrix
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import ModelConfig
@@ -82,16 +83,27 @@ class TranslationModel(nn.Module):
 
     # -- both flows ---------------------------------------------------------------------------------------------------
 
-    def encode(self, src_BS: Tensor, mask_BS: Tensor) -> Encoded:
+    def encode(self, src_BS: Tensor, mask_BS: Tensor, tied: TiedMatrix | None = None) -> Encoded:
         """Read the source: a vector per token and a summary per sentence."""
-        encoded: Encoded = self.encoder(self.dropout(self.source_embedding(src_BS) * self.embedding_scale), mask_BS)
+        encoded: Encoded = self.encoder(self._embedded(src_BS, self.source_embedding.weight, tied), mask_BS)
         return encoded
 
-    def decode(self, tgt_RT: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+    def decode(
+        self, tgt_RT: Tensor, state: DecoderState, tied: TiedMatrix | None = None
+    ) -> tuple[Tensor, Tensor, DecoderState]:
         """Read target tokens: readouts (R,T,E), attention weights (R,T,S), next state."""
-        embedded_RTE = self.dropout(self.target_embedding(tgt_RT) * self.embedding_scale)
+        embedded_RTE = self._embedded(tgt_RT, self.target_embedding.weight, tied)
         result: tuple[Tensor, Tensor, DecoderState] = self.decoder(embedded_RTE, state)
         return result
+
+    def _embedded(self, ids_BL: Tensor, weight_VE: Tensor, tied: TiedMatrix | None) -> Tensor:
+        """The tokens' scaled vectors, with dropout; from `tied`, if that is the matrix."""
+        if tied is not None and weight_VE is self.output_layer.weight:
+            vectors_BLE = tied.look_up(ids_BL, self.embedding_scale)
+        else:
+            vectors_BLE = nn.functional.embedding(ids_BL, weight_VE) * self.embedding_scale
+        dropped_BLE: Tensor = self.dropout(vectors_BLE)
+        return dropped_BLE
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -100,14 +112,18 @@ class TranslationModel(nn.Module):
 
         The output layer is by far the widest product, so it is computed for real tokens only.
         """
-        state = self.decoder.start(self.encode(batch.src_BS, batch.src_mask_BS))
-        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, state)
+        weight_VE, tied = self.output_layer.weight, None
+        if weight_VE.device.type == "cpu":  # a GPU's additions to rows come in no fixed order; it can spare the time
+            tied = TiedMatrix(weight_VE)
+            weight_VE = tied.whole_VE
+        state = self.decoder.start(self.encode(batch.src_BS, batch.src_mask_BS, tied))
+        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, state, tied)
         real_N = batch.tgt_real_N
         if real_N is None:
             real_N = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)
         readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
         gold_N = batch.tgt_out_BT.flatten().index_select(0, real_N)
-        return output_loss(readout_NE, self.output_layer.weight, self.output_layer.bias, gold_N, smoothing)
+        return output_loss(readout_NE, weight_VE, self.output_layer.bias, gold_N, smoothing)
 
     # -- search -------------------------------------------------------------------------------------------------------
 

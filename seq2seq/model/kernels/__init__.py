@@ -1,0 +1,176 @@
+"""Compiled elementwise work for training on a processor: built by the machine's own C compiler, once, or not at all.
+
+Between its matrix products a GRU (and a softmax over a vocabulary) does many small things to every number, and PyTorch
+does each of them in an operation of its own that reads and writes everything anew. kernels.c does them in one go. It
+takes a second to compile and is kept in the user's cache; where there is no compiler, or SEQ2SEQ_KERNELS=0 is set,
+`load` gives None and the callers use PyTorch's operations, to the same results but for rounding.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from seq2seq.model.packed import PackedMatrix
+
+_HERE = Path(__file__).parent
+_SOURCES = ("kernels.c", "kernels_of.h")
+_SUFFIX = {torch.float32: "f32", torch.bfloat16: "bf16"}
+# The first of these that the compiler takes. Threads are shared with PyTorch where both use the same OpenMP.
+_FLAGS = ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
+_EXTRAS: tuple[list[str], ...] = (
+    ["-march=native", "-mprefer-vector-width=512", "-fopenmp"],
+    ["-march=native", "-fopenmp"],
+    ["-march=native"],
+    [],
+)
+_SECONDS = 60  # more than any compiler needs for two hundred lines
+
+
+_P, _N, _F = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
+_ARGUMENTS = {
+    "gru_step": [_N] * 3 + [_P] * 7,
+    "gru_step_back": [_N] * 3 + [_P] * 9,
+    "softmax_back": [_N] * 3 + [_F] + [_P] * 5,
+    "add_rows": [_N] * 2 + [_P] * 2 + [_F, _P],
+    "dropout": [_N] * 2 + [_F] + [_P] * 3,
+    "scaled": [_N] * 2 + [_P] * 2 + [_F, _P],
+}
+
+
+class Kernels:
+    """The functions of kernels.c, for contiguous tensors on the processor in fp32 or bf16; sums and biases are fp32."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._of = {}
+        for name, arguments in _ARGUMENTS.items():
+            for dtype, suffix in _SUFFIX.items():
+                function = getattr(library, f"{name}_{suffix}")
+                function.argtypes, function.restype = arguments, None
+                self._of[name, dtype] = function
+
+    def gru_forward(
+        self, weight: PackedMatrix, inputs_TBG: Tensor, bias_G: Tensor, states_TBH: Tensor, *kept_T: Tensor
+    ) -> None:
+        """All steps: states[0] is read; states[1:], gates, candidates and their recurrent part are written."""
+        _, B, G = inputs_TBG.shape
+        step = self._of["gru_step", inputs_TBG.dtype]
+        first, rest = (inputs_TBG.data_ptr(), bias_G.data_ptr()), [one.data_ptr() for one in (states_TBH, *kept_T)]
+        for t, before_BH in enumerate(states_TBH.unbind()[:-1]):
+            projected_BG = weight.times(before_BH)
+            step(t, B, G // 3, *first, projected_BG.data_ptr(), *rest)
+
+    def gru_backward(self, weight: PackedMatrix, above_TBH: Tensor, states_TBH: Tensor, *tensors_T: Tensor) -> Tensor:
+        """All steps: from gates, candidates, recurrent to grad_inputs and grad_projected; the first gradient."""
+        _, B, H = above_TBH.shape
+        back = self._of["gru_step_back", above_TBH.dtype]
+        grad_BH, past_BH = torch.zeros_like(states_TBH[0]), torch.empty_like(states_TBH[0])
+        pointers = [one.data_ptr() for one in (above_TBH, states_TBH, *tensors_T, past_BH)]
+        for t, grad_projected_BG in reversed(list(enumerate(tensors_T[-1].unbind()))):
+            back(t, B, H, grad_BH.data_ptr(), *pointers)
+            grad_BH = weight.times(grad_projected_BG).add_(past_BH)
+        return grad_BH
+
+    def dropout(self, x: Tensor, bytes_N: Tensor, dropped: int, scale: float) -> Tensor:
+        """x * scale where its random byte is at least `dropped`, else 0."""
+        out = torch.empty_like(x)
+        pointers = (bytes_N.data_ptr(), x.data_ptr(), out.data_ptr())
+        self._of["dropout", x.dtype](x.numel(), dropped, scale, *pointers)
+        return out
+
+    def softmax_back(
+        self, logits_CV: Tensor, bias_V: Tensor, gold_C: Tensor, real: int, gold_share: float
+    ) -> tuple[Tensor, Tensor]:
+        """Logits become their gradient in place; each token's log-sum and its gold word's logit, both (C) in fp32."""
+        C, V = logits_CV.shape
+        assert not C or 0 <= int(gold_C.min()) <= int(gold_C.max()) < V
+        log_sums_C, gold_logits_C = torch.empty(C), torch.empty(C)
+        gold_C = gold_C.contiguous()
+        tensors = (gold_C, bias_V, logits_CV, log_sums_C, gold_logits_C)
+        self._of["softmax_back", logits_CV.dtype](C, V, real, gold_share, *map(Tensor.data_ptr, tensors))
+        return log_sums_C, gold_logits_C
+
+    def add_rows(self, out_VE: Tensor, ids_N: Tensor, rows_NE: Tensor, scale: float) -> None:
+        """out[ids[n]] += scale * rows[n]; `out` is fp32."""
+        pointers = (ids_N.data_ptr(), rows_NE.data_ptr(), scale, out_VE.data_ptr())
+        self._of["add_rows", rows_NE.dtype](*rows_NE.shape, *pointers)
+
+    def scaled(self, x_VE: Tensor, constant_E: Tensor, scale: float) -> Tensor:
+        """(x - constant) * scale in fp32."""
+        out_VE = torch.empty(x_VE.shape)
+        pointers = (x_VE.data_ptr(), constant_E.data_ptr(), scale, out_VE.data_ptr())
+        self._of["scaled", x_VE.dtype](*x_VE.shape, *pointers)
+        return out_VE
+
+
+def kernels_for(device: torch.device, dtype: torch.dtype) -> Kernels | None:
+    """The kernels, if they are there and made for such numbers on such a device."""
+    return load() if device.type == "cpu" and dtype in _SUFFIX else None
+
+
+@functools.cache
+def load() -> Kernels | None:
+    """The kernels of this machine, compiled now if they never were; None where that cannot be done."""
+    if os.environ.get("SEQ2SEQ_KERNELS") == "0":
+        return None
+    with contextlib.suppress(OSError, subprocess.SubprocessError, AttributeError):
+        return Kernels(ctypes.CDLL(str(_built())))
+    return None
+
+
+def _built() -> Path:
+    """The compiled library, named after all that it depends on. OSError or SubprocessError where there can be none."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        raise FileNotFoundError("no C compiler")
+    sources = [(_HERE / name).read_bytes() for name in _SOURCES]
+    library = _cache() / f"kernels-{_digest(*sources, _processor(), compiler.encode())}.so"
+    if library.exists():
+        return library
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        made = Path(folder) / "kernels.so"
+        for extras in _EXTRAS:
+            command = [compiler, *_FLAGS, *extras, str(_HERE / "kernels.c"), "-o", str(made), "-lm"]
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+            if done.returncode == 0:
+                break
+        done.check_returncode()
+        made.replace(library)  # at once: another process may be doing the same
+    return library
+
+
+def _cache() -> Path:
+    """A folder of this user's own, which nobody else can write to."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "seq2seq"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if sys.platform != "win32":
+        status = folder.stat()
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+            raise PermissionError(f"{folder} can be written by others")
+    return folder
+
+
+def _processor() -> bytes:
+    """What the machine code depends on: a home folder may be shared by unlike machines."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
+        named = [line for line in lines if line.startswith((b"model name", b"flags", b"Features"))]
+        return b"\n".join(sorted(set(named))) + platform.machine().encode()
+    return f"{platform.machine()} {platform.processor()} {platform.node()}".encode()
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]

@@ -1,0 +1,123 @@
+/* The kernels for one kind of number; kernels.c includes this file once for each. Rows are shared out among threads. */
+
+/* Step t of a GRU, after its matrix products: inputs (T,B,3H), their bias (3H) and the step's projected (B,3H), in the
+ * order r, z, n. It reads states[t] and writes states[t + 1] (B,H each); kept for the way back are gates (T,B,2H), the
+ * candidates and the recurrent part of them (T,B,H). */
+void OF(gru_step)(int64_t t, int64_t B, int64_t H, const NUMBER *restrict inputs,
+                  const float *restrict bias, const NUMBER *restrict projected,
+                  NUMBER *restrict states, NUMBER *restrict gates, NUMBER *restrict candidates,
+                  NUMBER *restrict recurrent) {
+#pragma omp parallel for if (B * H > 16384)
+  for (int64_t b = 0; b < B; b++) {
+    const NUMBER *x = inputs + 3 * H * (B * t + b), *p = projected + 3 * H * b, *h = states + H * (B * t + b);
+    NUMBER *g = gates + 2 * H * (B * t + b), *c = candidates + H * (B * t + b), *u = recurrent + H * (B * t + b);
+    NUMBER *out = states + H * (B * (t + 1) + b);
+#pragma omp simd
+    for (int64_t j = 0; j < H; j++) {
+      float r = sigmoid_of(LOAD(x[j]) + bias[j] + LOAD(p[j]));
+      float z = sigmoid_of(LOAD(x[H + j]) + bias[H + j] + LOAD(p[H + j]));
+      float n = tanh_of(LOAD(x[2 * H + j]) + bias[2 * H + j] + r * LOAD(p[2 * H + j]));
+      g[j] = STORE(r);
+      g[H + j] = STORE(z);
+      c[j] = STORE(n);
+      u[j] = p[2 * H + j];
+      out[j] = STORE(n + z * (LOAD(h[j]) - n));
+    }
+  }
+}
+
+/* The same step backwards: from the gradient of states[t + 1], in two parts (what came from the next step, what the layers
+ * above ask), to those of inputs and projected (T,B,3H) and to the part of the next one that goes past the products. */
+void OF(gru_step_back)(int64_t t, int64_t B, int64_t H, const NUMBER *restrict later, const NUMBER *restrict above, const NUMBER *restrict states,
+                       const NUMBER *restrict gates, const NUMBER *restrict candidates,
+                       const NUMBER *restrict recurrent, NUMBER *restrict grad_inputs,
+                       NUMBER *restrict grad_projected, NUMBER *restrict earlier) {
+#pragma omp parallel for if (B * H > 16384)
+  for (int64_t b = 0; b < B; b++) {
+    const NUMBER *l = later + H * b, *a = above + H * (B * t + b), *h = states + H * (B * t + b);
+    const NUMBER *g = gates + 2 * H * (B * t + b), *c = candidates + H * (B * t + b);
+    const NUMBER *u = recurrent + H * (B * t + b);
+    NUMBER *gi = grad_inputs + 3 * H * (B * t + b), *gp = grad_projected + 3 * H * (B * t + b), *e = earlier + H * b;
+#pragma omp simd
+    for (int64_t j = 0; j < H; j++) {
+      float grad = LOAD(l[j]) + LOAD(a[j]), r = LOAD(g[j]), z = LOAD(g[H + j]), n = LOAD(c[j]);
+      float dn = grad * (1.0f - z) * (1.0f - n * n);
+      float dz = grad * (LOAD(h[j]) - n) * z * (1.0f - z);
+      float dr = dn * LOAD(u[j]) * r * (1.0f - r);
+      gi[j] = gp[j] = STORE(dr);
+      gi[H + j] = gp[H + j] = STORE(dz);
+      gi[2 * H + j] = STORE(dn);
+      gp[2 * H + j] = STORE(dn * r);
+      e[j] = STORE(grad * z);
+    }
+  }
+}
+
+/* Logits without their bias (C,V) become, in place, the gradient of -log softmax(logits + bias)[gold], with the gold word
+ * taught with `gold_share`. For each token: its log-sum, and its gold word's logit. Rows from `real` on become zeros. */
+void OF(softmax_back)(int64_t C, int64_t V, int64_t real, float gold_share, const int64_t *restrict gold,
+                      const float *restrict bias, NUMBER *restrict logits, float *restrict log_sums,
+                      float *restrict gold_logits) {
+#pragma omp parallel if (C * V > 16384)
+  {
+    float *row = malloc(sizeof(float) * (size_t)V); /* one token's logits, then their exponentials */
+#pragma omp for
+    for (int64_t t = 0; t < C; t++) {
+      NUMBER *out = logits + V * t;
+      if (t >= real || !row) {
+        memset(out, 0, sizeof(NUMBER) * (size_t)V);
+        log_sums[t] = gold_logits[t] = t < real ? NAN : 0.0f; /* no memory: an update that is skipped */
+        continue;
+      }
+      float most = -INFINITY, sum = 0.0f;
+#pragma omp simd reduction(max : most)
+      for (int64_t v = 0; v < V; v++) {
+        float x = LOAD(out[v]) + bias[v];
+        row[v] = x;
+        most = x > most ? x : most;
+      }
+      gold_logits[t] = row[gold[t]];
+#pragma omp simd reduction(+ : sum)
+      for (int64_t v = 0; v < V; v++) {
+        row[v] = exp_of(row[v] - most);
+        sum += row[v];
+      }
+      float scale = 1.0f / sum;
+      log_sums[t] = most + logf(sum);
+#pragma omp simd
+      for (int64_t v = 0; v < V; v++) out[v] = STORE(row[v] * scale);
+      out[gold[t]] = STORE(row[gold[t]] * scale - gold_share);
+    }
+    free(row);
+  }
+}
+
+/* out = (x - every row's same constant) * scale, (V,E) in fp32. */
+void OF(scaled)(int64_t V, int64_t E, const NUMBER *restrict x, const float *restrict constant, float scale,
+                float *restrict out) {
+#pragma omp parallel for if (V * E > 16384)
+  for (int64_t v = 0; v < V; v++) {
+#pragma omp simd
+    for (int64_t e = 0; e < E; e++) out[E * v + e] = (LOAD(x[E * v + e]) - constant[e]) * scale;
+  }
+}
+
+/* Row ids[n] of out (V,E) += scale * row n of rows (N,E). Threads share out the columns, since ids repeat. */
+void OF(add_rows)(int64_t N, int64_t E, const int64_t *restrict ids, const NUMBER *restrict rows, float scale,
+                  float *restrict out) {
+#pragma omp parallel for if (N * E > 16384)
+  for (int64_t first = 0; first < E; first += 64) {
+    int64_t last = first + 64 < E ? first + 64 : E;
+    for (int64_t n = 0; n < N; n++) {
+#pragma omp simd
+      for (int64_t e = first; e < last; e++) out[E * ids[n] + e] += scale * LOAD(rows[E * n + e]);
+    }
+  }
+}
+
+/* out = x * scale where the random byte is at least `dropped`, else 0. */
+void OF(dropout)(int64_t N, int64_t dropped, float scale, const uint8_t *restrict bytes, const NUMBER *restrict x,
+                 NUMBER *restrict out) {
+#pragma omp parallel for simd if (N > 16384)
+  for (int64_t i = 0; i < N; i++) out[i] = STORE(bytes[i] >= dropped ? LOAD(x[i]) * scale : 0.0f);
+}
