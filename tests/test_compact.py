@@ -12,8 +12,9 @@ from seq2seq.corpus.tokenizer import BOS
 from seq2seq.errors import DeviceError
 from seq2seq.model import compact as compact_room
 from seq2seq.model.attention import KINDS
-from seq2seq.model.compact import Int8GRU, Int8GRUCell, Int8Linear, compact, computes_in_int8
+from seq2seq.model.compact import Int8Linear, PackedLinear, SteppedGRU, SteppedGRUCell, compact, computes_in_int8
 from seq2seq.model.gru import GRU
+from seq2seq.model.packed import can_pack
 from seq2seq.model.translation_model import TranslationModel, build_model
 
 V = 300
@@ -52,7 +53,7 @@ def test_eight_bits_say_nearly_the_same(form: dict[str, object]) -> None:
     small = compact(model, "int8")
     difference = first_words(small, SOURCES) - first_words(model, SOURCES)
     assert 0.0 < difference.abs().max() < 0.1
-    replaced = [module for module in small.modules() if isinstance(module, (Int8Linear, Int8GRU, Int8GRUCell))]
+    replaced = [module for module in small.modules() if isinstance(module, (Int8Linear, SteppedGRU, SteppedGRUCell))]
     assert len(replaced) >= 5
 
 
@@ -76,11 +77,11 @@ def test_a_layer_of_eight_bits_is_right_to_a_hundredth() -> None:
     torch.manual_seed(1)
     layer = nn.Linear(200, 150)
     x = torch.randn(4, 7, 200) * torch.logspace(-3, 3, 28).view(4, 7, 1)  # each row of another size
-    small, exact = Int8Linear.of(layer)(x), layer(x)
+    small, exact = Int8Linear(layer.weight, layer.bias)(x), layer(x)
     assert small.shape == exact.shape
     error = (small - exact).square().mean(-1).sqrt() / (exact - layer.bias).square().mean(-1).sqrt()
     assert error.max() < 0.02
-    assert torch.equal(Int8Linear.of(layer)(torch.zeros(1, 200)), layer.bias.detach().unsqueeze(0))
+    assert torch.equal(Int8Linear(layer.weight, layer.bias)(torch.zeros(1, 200)), layer.bias.detach().unsqueeze(0))
 
 
 @int8_only
@@ -89,19 +90,18 @@ def test_a_recurrent_layer_of_eight_bits_stays_on_course() -> None:
     gru, cell = GRU(96, 128), nn.GRUCell(96, 128)
     x = torch.randn(3, 40, 96)
     with torch.inference_mode():
-        (exact, last), (small, small_last) = gru(x), Int8GRU(gru)(x)
+        (exact, last), (small, small_last) = gru(x), SteppedGRU(gru, Int8Linear)(x)
         assert (small - exact).abs().max() < 0.05
         assert torch.equal(small[:, -1], small_last[0])
         state = torch.randn(3, 128).tanh()
-        assert (Int8GRUCell(cell)(x[:, 0], state) - cell(x[:, 0], state)).abs().max() < 0.05
+        assert (SteppedGRUCell(cell, Int8Linear)(x[:, 0], state) - cell(x[:, 0], state)).abs().max() < 0.05
         assert torch.equal(last[0], exact[:, -1])
 
 
 def test_the_model_itself_is_left_as_it_is() -> None:
     model = made()
     before = {name: parameter.clone() for name, parameter in model.named_parameters()}
-    assert compact(model, "fp32") is model
-    for precision in ("bf16", "int8") if computes_in_int8(torch.device("cpu")) else ("bf16",):
+    for precision in ("fp32", "bf16", "int8") if computes_in_int8(torch.device("cpu")) else ("fp32", "bf16"):
         compact(model, precision)
         assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
 
@@ -110,3 +110,16 @@ def test_a_machine_without_products_of_bytes_says_so(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(compact_room, "computes_in_int8", lambda device: False)
     with pytest.raises(DeviceError, match="bf16 or fp32"):
         compact(made(), "int8")
+
+
+@pytest.mark.skipif(not can_pack(torch.device("cpu")), reason="this PyTorch lays no matrices out")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("inputs", "outputs"), [(64, 100), (192, 576), (512, 300)])
+def test_what_a_row_gives_never_depends_on_the_rows_beside_it(dtype: torch.dtype, inputs: int, outputs: int) -> None:
+    """To the last bit, which is why a translation is the same in any company."""
+    torch.manual_seed(1)
+    layer = PackedLinear(torch.randn(outputs, inputs).to(dtype), torch.randn(outputs).to(dtype))
+    x_RI = torch.randn(320, inputs).to(dtype)
+    whole_RO = layer(x_RI)
+    for rows in (1, 2, 3, 5, 8, 17, 33, 64, 150):
+        assert torch.equal(layer(x_RI[:rows]), whole_RO[:rows])

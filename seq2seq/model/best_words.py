@@ -14,15 +14,21 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from seq2seq.model.kernels import kernels_for
+
 _WIDTH = 64
 
 
 def best_words(logit_RV: Tensor, count: int, never: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """Log-probabilities (R,C) and ids (R,C) of the `count` most probable words of each row, best first.
+    """Log-probabilities (R,C) in fp32 and ids (R,C) of the `count` most probable words of each row, best first.
 
     Words of `never` are not chosen (where nothing else is left they come with -inf), though they keep their share of
     the probability. `logit_RV` is overwritten.
     """
+    kernels = kernels_for(logit_RV.device, logit_RV.dtype)
+    if kernels is not None:
+        return kernels.best_words(logit_RV.contiguous(), count, never)
+    logit_RV = logit_RV.float()
     R, V = logit_RV.shape
     top_R1 = logit_RV.amax(dim=1, keepdim=True)
     log_sum_R1 = (logit_RV - top_R1).exp_().sum(dim=1, keepdim=True).log_() + top_R1

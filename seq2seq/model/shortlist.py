@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from seq2seq.corpus.subwords import EOS, UNK
 from seq2seq.model.best_words import best_words
-from seq2seq.model.compact import Int8Linear
+from seq2seq.model.compact import Int8Linear, PackedLinear
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.translation_model import NEVER_SAID, TranslationModel
 
@@ -97,7 +97,7 @@ class Shortlisted:
     def step(self, previous_R: Tensor, state: ShortState, count: int) -> tuple[Tensor, Tensor, ShortState]:
         """The best next words of each row among its candidates, as of the whole model; see StepModel of search."""
         readout_R1E, _, inner = self.model.decode(previous_R.unsqueeze(1), state.inner)
-        logit_RC = state.words.layer(readout_R1E.squeeze(1)).float()
+        logit_RC = state.words.layer(readout_R1E.squeeze(1))
         B, C = state.own_BC.shape
         logit_RC.view(B, -1, C).masked_fill_(~state.own_BC.unsqueeze(1), -torch.inf)
         best_RC, place_RC = best_words(logit_RC, min(count, C))
@@ -106,7 +106,7 @@ class Shortlisted:
 
 def _rows(layer: nn.Module, rows_C: Tensor) -> nn.Module:
     """The output layer for some words only."""
-    if isinstance(layer, Int8Linear):
+    if isinstance(layer, (Int8Linear, PackedLinear)):
         return layer.rows(rows_C)
     assert isinstance(layer, nn.Linear)
     part = nn.Linear(layer.in_features, len(rows_C), device="meta")

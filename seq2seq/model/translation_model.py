@@ -134,13 +134,17 @@ class TranslationModel(nn.Module):
     def step(self, previous_R: Tensor, state: DecoderState, count: int) -> tuple[Tensor, Tensor, DecoderState]:
         """One more token in every row: the `count` best next ones, best first, as log-probabilities (R,C) and ids
         (R,C), and the state after it. Padding and the begin mark are never among them."""
-        logit_RV, state = self.logits(previous_R, state)
+        logit_RV, state = self._logits(previous_R, state)
         return *best_words(logit_RV, min(count, logit_RV.shape[1]), NEVER_SAID), state
 
     def logits(self, previous_R: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """What `step` chooses from: log-probabilities of all words (R,V), up to a constant of each row, in fp32."""
+        logit_RV, state = self._logits(previous_R, state)
+        return logit_RV.float(), state
+
+    def _logits(self, previous_R: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         readout_R1E, _, state = self.decode(previous_R.unsqueeze(1), state)
-        return self.output_layer(readout_R1E.squeeze(1)).float(), state
+        return self.output_layer(readout_R1E.squeeze(1)), state
 
     def parameter_count(self) -> int:
         """Trainable numbers; a tied matrix counts once."""

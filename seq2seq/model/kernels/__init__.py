@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -46,6 +47,10 @@ _ARGUMENTS = {
     "softmax_back": [_N] * 3 + [_F] + [_P] * 5,
     "add_rows": [_N] * 2 + [_P] * 2 + [_F, _P],
     "dropout": [_N] * 2 + [_F] + [_P] * 3,
+    "gru_next": [_N] * 2 + [_P] * 4,
+    "best_words": [_N] * 4 + [_P] * 4,
+    "to_bytes": [_N] * 2 + [_P] * 3,
+    "rescale": [_N] * 2 + [_P] * 3,
     "scaled": [_N] * 2 + [_P] * 2 + [_F, _P],
 }
 
@@ -113,6 +118,32 @@ class Kernels:
         pointers = (x_VE.data_ptr(), constant_E.data_ptr(), scale, out_VE.data_ptr())
         self._of["scaled", x_VE.dtype](*x_VE.shape, *pointers)
         return out_VE
+
+    def gru_next(self, inputs_BG: Tensor, projected_BG: Tensor, before_BH: Tensor) -> Tensor:
+        """The state after one step, (B,H)."""
+        after_BH = torch.empty_like(before_BH)
+        tensors = (inputs_BG, projected_BG, before_BH, after_BH)
+        self._of["gru_next", before_BH.dtype](*before_BH.shape, *map(Tensor.data_ptr, tensors))
+        return after_BH
+
+    def best_words(self, logit_RV: Tensor, count: int, never: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """The best words' log-probabilities and ids, (R,C)."""
+        R, V = logit_RV.shape
+        best_RC, word_RC = torch.empty((R, count)), torch.empty((R, count), dtype=torch.int64)
+        banned = (ctypes.c_int64 * len(never))(*never)
+        pointers = (ctypes.addressof(banned), *map(Tensor.data_ptr, (logit_RV, best_RC, word_RC)))
+        self._of["best_words", logit_RV.dtype](R, V, count, len(never), *pointers)
+        return best_RC, word_RC
+
+    def to_bytes(self, x_RI: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows as bytes around 128 (R,I), and each row's scale (R)."""
+        bytes_RI, scale_R = torch.empty(x_RI.shape, dtype=torch.uint8), torch.empty(len(x_RI))
+        self._of["to_bytes", x_RI.dtype](*x_RI.shape, *map(Tensor.data_ptr, (x_RI, bytes_RI, scale_R)))
+        return bytes_RI, scale_R
+
+    def rescale(self, y_RO: Tensor, scale_R: Tensor, bias_O: Tensor) -> None:
+        """y = y * the row's scale + bias, in place."""
+        self._of["rescale", y_RO.dtype](*y_RO.shape, *map(Tensor.data_ptr, (scale_R, bias_O, y_RO)))
 
 
 def kernels_for(device: torch.device, dtype: torch.dtype) -> Kernels | None:

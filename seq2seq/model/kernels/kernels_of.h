@@ -121,3 +121,90 @@ void OF(dropout)(int64_t N, int64_t dropped, float scale, const uint8_t *restric
 #pragma omp parallel for simd if (N > 16384)
   for (int64_t i = 0; i < N; i++) out[i] = STORE(bytes[i] >= dropped ? LOAD(x[i]) * scale : 0.0f);
 }
+
+/* The state after one step, (B,H): inputs and projected (B,3H), biases included. */
+void OF(gru_next)(int64_t B, int64_t H, const NUMBER *restrict inputs, const NUMBER *restrict projected,
+                  const NUMBER *restrict before, NUMBER *restrict after) {
+#pragma omp parallel for if (B * H > 16384)
+  for (int64_t b = 0; b < B; b++) {
+    const NUMBER *x = inputs + 3 * H * b, *p = projected + 3 * H * b, *h = before + H * b;
+    NUMBER *out = after + H * b;
+#pragma omp simd
+    for (int64_t j = 0; j < H; j++) {
+      float r = sigmoid_of(LOAD(x[j]) + LOAD(p[j]));
+      float z = sigmoid_of(LOAD(x[H + j]) + LOAD(p[H + j]));
+      float n = tanh_of(LOAD(x[2 * H + j]) + r * LOAD(p[2 * H + j]));
+      out[j] = STORE(n + z * (LOAD(h[j]) - n));
+    }
+  }
+}
+
+/* The best C words of each row of logits (R,V), best first and equal ones in the vocabulary's order, with their
+ * log-probabilities (R,C); `never` has words that are not chosen, though they keep their share. Where fewer than C words
+ * are possible the rest is -inf. */
+void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int64_t *restrict never,
+                    const NUMBER *restrict logits, float *restrict best, int64_t *restrict words) {
+#pragma omp parallel for if (R * V > 16384)
+  for (int64_t r = 0; r < R; r++) {
+    const NUMBER *row = logits + V * r;
+    float *found = best + C * r, most = -INFINITY, sum = 0.0f;
+    int64_t *word = words + C * r;
+#pragma omp simd reduction(max : most)
+    for (int64_t v = 0; v < V; v++) { float x = LOAD(row[v]); most = x > most ? x : most; }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t v = 0; v < V; v++) sum += exp_of(LOAD(row[v]) - most);
+    for (int64_t c = 0; c < C; c++) { found[c] = -INFINITY; word[c] = 0; }
+    for (int64_t first = 0; first < V; first += 64) { /* few stretches hold anything that is still good enough */
+      int64_t last = first + 64 < V ? first + 64 : V;
+      float peak = -INFINITY;
+#pragma omp simd reduction(max : peak)
+      for (int64_t v = first; v < last; v++) { float x = LOAD(row[v]); peak = x > peak ? x : peak; }
+      if (!(peak > found[C - 1])) continue;
+      for (int64_t v = first; v < last; v++) {
+        float x = LOAD(row[v]);
+        if (!(x > found[C - 1])) continue;
+        int64_t banned = 0, place = C - 1;
+        for (int64_t i = 0; i < excluded; i++) banned |= never[i] == v;
+        if (banned) continue;
+        for (; place > 0 && x > found[place - 1]; place--) {
+          found[place] = found[place - 1];
+          word[place] = word[place - 1];
+        }
+        found[place] = x;
+        word[place] = v;
+      }
+    }
+    for (int64_t c = 0, v = 0; c < C; c++) { /* no word is named twice, not even where none is possible */
+      if (found[c] != -INFINITY) continue;
+      for (int64_t i = 0; i < c; i++) {
+        if (word[i] == v) { v++; i = -1; }
+      }
+      word[c] = v++;
+    }
+    float log_sum = most + logf(sum);
+    for (int64_t c = 0; c < C; c++) found[c] -= log_sum;
+  }
+}
+
+/* Rows (R,I) as bytes around 128, each with its own scale: x is about (byte - 128) * scale. */
+void OF(to_bytes)(int64_t R, int64_t I, const NUMBER *restrict x, uint8_t *restrict bytes, float *restrict scales) {
+#pragma omp parallel for if (R * I > 16384)
+  for (int64_t r = 0; r < R; r++) {
+    float largest = 1e-37f;
+#pragma omp simd reduction(max : largest)
+    for (int64_t i = 0; i < I; i++) { float a = fabsf(LOAD(x[I * r + i])); largest = a > largest ? a : largest; }
+    float steps = 127.0f / largest;
+    scales[r] = largest / 127.0f;
+#pragma omp simd
+    for (int64_t i = 0; i < I; i++) bytes[I * r + i] = (uint8_t)(int32_t)(LOAD(x[I * r + i]) * steps + 128.5f);
+  }
+}
+
+/* y = y * the row's scale + bias, (R,O), in place. */
+void OF(rescale)(int64_t R, int64_t O, const float *restrict scales, const float *restrict bias, NUMBER *restrict y) {
+#pragma omp parallel for if (R * O > 16384)
+  for (int64_t r = 0; r < R; r++) {
+#pragma omp simd
+    for (int64_t o = 0; o < O; o++) y[O * r + o] = STORE(LOAD(y[O * r + o]) * scales[r] + bias[o]);
+  }
+}
