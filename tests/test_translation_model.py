@@ -21,6 +21,7 @@ from seq2seq.corpus.batches import Batch
 from seq2seq.corpus.tokenizer import BOS, EOS, PAD
 from seq2seq.errors import DeviceError
 from seq2seq.model import device as device_room
+from seq2seq.model import gru as gru_room
 from seq2seq.model import loss as loss_room
 from seq2seq.model.best_words import best_words
 from seq2seq.model.device import choose_device, choose_precision, computes_in_bf16, precision_context
@@ -77,7 +78,7 @@ def readouts(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor
 
 def chunks_of(monkeypatch: pytest.MonkeyPatch, chunk: int, step: int) -> None:
     monkeypatch.setitem(loss_room._CHUNK, "cpu", chunk)
-    monkeypatch.setattr(loss_room, "_STEP", step)
+    monkeypatch.setattr(gru_room, "_STEP", step)
 
 
 @each_chunking

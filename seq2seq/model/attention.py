@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.errors import ConfigError
+from seq2seq.model.device import autocast_dtype
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import AttentionConfig
@@ -63,6 +64,25 @@ def masked_softmax(scores: Tensor, mask_BS: Tensor | None) -> Tensor:
     return scores.masked_fill(padding, lowest).softmax(dim=-1).masked_fill(padding, 0.0)
 
 
+def wide(memory: Tensor) -> Tensor:
+    """What is remembered, in fp32 on a processor; see `product`."""
+    return memory.float() if memory.device.type == "cpu" and memory.dtype == torch.bfloat16 else memory
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """left @ right, sentence by sentence.
+
+    On a processor it is in fp32 even where the layers compute in bf16: these products are small and nearly each has a
+    shape of its own, and a library of bf16 products makes new machine code for every shape, and keeps it.
+    """
+    if left.device.type != "cpu":
+        return left @ right
+    by_autocast = autocast_dtype("cpu") is not None
+    with torch.autocast("cpu", enabled=False):
+        exact = wide(left) @ wide(right)
+    return exact if by_autocast else exact.to(left.dtype)
+
+
 class Attention(nn.Module, ABC):
     """One attention of any kind. A subclass says what it remembers and how it scores; everything else is shared.
 
@@ -80,7 +100,7 @@ class Attention(nn.Module, ABC):
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
         """Project keys and values, once per source sentence."""
-        return Memory(keys_BSK, values_BSV, mask_BS)
+        return Memory(wide(keys_BSK), wide(values_BSV), mask_BS)
 
     @abstractmethod
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
@@ -88,7 +108,7 @@ class Attention(nn.Module, ABC):
 
     def combine(self, weights: Tensor, memory: Memory) -> Tensor:
         """Weight the values: the context, (B,T,C)."""
-        return weights @ memory.values
+        return product(weights, memory.values)
 
     # -- what the decoder calls ---------------------------------------------------------------------------------------
 
@@ -165,10 +185,10 @@ class MyAttention(_QueryKeyValue):
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
         query_BTK: Tensor = self.query_layer(query_BTQ)
-        return (query_BTK * self.scale) @ memory.keys.mT
+        return product(query_BTK * self.scale, memory.keys.mT)
 
     def combine(self, weights: Tensor, memory: Memory) -> Tensor:
-        output: Tensor = self.output_layer(weights @ memory.values)
+        output: Tensor = self.output_layer(product(weights, memory.values))
         return output
 
 
@@ -195,7 +215,7 @@ class AdditiveAttention(_QueryKeyValue):
         self.output_layer = nn.Linear(value_size, output_size)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
-        return Memory(self.key_layer(keys_BSK), values_BSV, mask_BS)
+        return Memory(self.key_layer(keys_BSK), wide(values_BSV), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
         query_BT1A = self.query_layer(query_BTQ).unsqueeze(2)
@@ -203,7 +223,7 @@ class AdditiveAttention(_QueryKeyValue):
         return torch.squeeze(scores_BTS1, -1)
 
     def combine(self, weights: Tensor, memory: Memory) -> Tensor:
-        output: Tensor = self.output_layer(weights @ memory.values)
+        output: Tensor = self.output_layer(product(weights, memory.values))
         return output
 
 
@@ -218,10 +238,10 @@ class TanhAttention(_HiddenState):
         self.W = nn.Linear(hidden_dim, hidden_dim, bias=False)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
-        return Memory(torch.tanh(self.W(keys_BSK)), values_BSV, mask_BS)
+        return Memory(wide(torch.tanh(self.W(keys_BSK))), wide(values_BSV), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return query_BTQ @ memory.keys.mT
+        return product(query_BTQ, memory.keys.mT)
 
     def _as_called(self, context_BTH: Tensor, weights: Tensor, one_step: bool) -> tuple[Tensor, Tensor]:
         if one_step:
@@ -244,11 +264,11 @@ class QKVAttention(_HiddenState):
         self.scale = 1.0 / math.sqrt(hidden_dim) if scaled else 1.0
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
-        return Memory(self.W_k(keys_BSK), self.W_v(values_BSV), mask_BS)
+        return Memory(wide(self.W_k(keys_BSK)), wide(self.W_v(values_BSV)), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
         query_BTH: Tensor = self.W_q(query_BTQ)
-        return (query_BTH * self.scale) @ memory.keys.mT
+        return product(query_BTH * self.scale, memory.keys.mT)
 
 
 class MultiHeadAttention(_HiddenState):
@@ -278,14 +298,14 @@ class MultiHeadAttention(_HiddenState):
         return x_BLH.view(B, L, self.num_heads, H // self.num_heads).transpose(1, 2)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
-        return Memory(self._split(self.W_k(keys_BSK)), self._split(self.W_v(values_BSV)), mask_BS)
+        return Memory(self._split(wide(self.W_k(keys_BSK))), self._split(wide(self.W_v(values_BSV))), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
         query_BNTD = self._split(self.W_q(query_BTQ))
-        return (query_BNTD / math.sqrt(query_BNTD.shape[-1])) @ memory.keys.mT
+        return product(query_BNTD / math.sqrt(query_BNTD.shape[-1]), memory.keys.mT)
 
     def combine(self, weights: Tensor, memory: Memory) -> Tensor:
-        heads_BNTD = weights @ memory.values
+        heads_BNTD = product(weights, memory.values)
         output: Tensor = self.W_o(heads_BNTD.transpose(1, 2).flatten(2))
         return output
 
@@ -300,7 +320,7 @@ class DotAttention(_QueryKeyValue):
         super().__init__(size)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return query_BTQ @ memory.keys.mT
+        return product(query_BTQ, memory.keys.mT)
 
 
 class GeneralAttention(_QueryKeyValue):
@@ -311,10 +331,10 @@ class GeneralAttention(_QueryKeyValue):
         self.key_layer = nn.Linear(key_size, query_size, bias=False)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
-        return Memory(self.key_layer(keys_BSK), values_BSV, mask_BS)
+        return Memory(wide(self.key_layer(keys_BSK)), wide(values_BSV), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return query_BTQ @ memory.keys.mT
+        return product(query_BTQ, memory.keys.mT)
 
 
 class NoAttention(_QueryKeyValue):

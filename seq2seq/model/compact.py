@@ -86,7 +86,8 @@ class PackedLinear(nn.Module):
         return PackedLinear(self.weight_OI.index_select(0, outputs_o), bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._matrix.times(x.reshape(-1, x.shape[-1])).view(*x.shape[:-1], -1)
+        x_RI = x.reshape(-1, x.shape[-1]).to(self.weight_OI.dtype)
+        return self._matrix.times(x_RI).view(*x.shape[:-1], -1)
 
 
 class Int8Linear(nn.Module):

@@ -9,7 +9,8 @@ gives the matrix its gradient. What stands between the products is one compiled 
 compiler (kernels/), and PyTorch's operations elsewhere. Forward and backward are equal to PyTorch's but for rounding;
 on a GPU, and where no gradient is wanted, it is PyTorch's layer itself.
 
-Letters: B sentences, T steps, I input size, H hidden size, G = 3H the gates in the order r, z, n.
+Letters: B sentences, T steps, N = T·B rows, P the rows with some of zeros, to make whole steps, I input size, H hidden
+size, G = 3H the gates in the order r, z, n.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from torch.autograd.function import once_differentiable
 from seq2seq.model.device import autocast_dtype
 from seq2seq.model.kernels import kernels_for
 from seq2seq.model.packed import PackedMatrix
+
+_STEP = 64
 
 
 class _Layer(torch.autograd.Function):
@@ -40,44 +43,50 @@ class _Layer(torch.autograd.Function):
         recurrent_bias_G: Tensor,
         dtype: torch.dtype,
     ) -> Tensor:
-        T, B, _ = x_TBI.shape
-        H = weight_GH.shape[1]
+        (T, B, _), H = x_TBI.shape, weight_GH.shape[1]
+        N, P = T * B, whole_steps(T * B)
         cast_GI, cast_GH, cast_bias_G = weight_GI.to(dtype), weight_GH.to(dtype), recurrent_bias_G.to(dtype)
-        x_NI = x_TBI.to(dtype).flatten(0, 1)
-        inputs_TBG = (x_NI @ cast_GI.t()).view(T, B, 3 * H)
+        x_PI = torch.empty((P, x_TBI.shape[2]), dtype=dtype)
+        x_PI[:N].view(x_TBI.shape).copy_(x_TBI)
+        x_PI[N:] = 0.0
+        inputs_TBG = (x_PI @ cast_GI.t())[:N].view(T, B, 3 * H)
         wide_bias_G = bias_G.detach() if dtype == torch.float64 else bias_G.detach().float()
-        states_TBH = inputs_TBG.new_empty(T + 1, B, H)  # the first one included
+        states_PH = x_PI.new_empty(max(P, N + B), H)
+        states_PH[N + B :] = 0.0
+        states_TBH = states_PH[: N + B].view(T + 1, B, H)  # the first one included
         states_TBH[0] = first_BH
         gates_TBX = inputs_TBG.new_empty(T, B, 2 * H)  # r and z
         candidates_TBH, recurrent_TBH = (inputs_TBG.new_empty(T, B, H) for _ in range(2))
         weight = PackedMatrix(cast_GH, cast_bias_G, rows=B, times=T)
         steps = (kernels_for(inputs_TBG.device, dtype) or _PLAIN).gru_forward
         steps(weight, inputs_TBG, wide_bias_G, states_TBH, gates_TBX, candidates_TBH, recurrent_TBH)
-        ctx.save_for_backward(x_NI, states_TBH, gates_TBX, candidates_TBH, recurrent_TBH, cast_GI, cast_GH)
+        ctx.save_for_backward(x_PI, states_PH, gates_TBX, candidates_TBH, recurrent_TBH, cast_GI, cast_GH)
         ctx.x_dtype, ctx.first_dtype = x_TBI.dtype, first_BH.dtype
         return states_TBH[1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_states_TBH: Tensor) -> tuple[Tensor | None, ...]:
-        x_NI, states_TBH, gates_TBX, candidates_TBH, recurrent_TBH, cast_GI, cast_GH = ctx.saved_tensors
+        x_PI, states_PH, gates_TBX, candidates_TBH, recurrent_TBH, cast_GI, cast_GH = ctx.saved_tensors
         T, B, H = candidates_TBH.shape
-        grad_states_TBH = grad_states_TBH.contiguous()
-        grad_inputs_TBG = torch.empty((T, B, 3 * H), dtype=gates_TBX.dtype)
-        grad_projected_TBG = torch.empty_like(grad_inputs_TBG)
+        N, P = T * B, len(x_PI)
+        states_TBH, grad_states_TBH = states_PH[: N + B].view(T + 1, B, H), grad_states_TBH.contiguous()
+        grad_inputs_PG, grad_projected_PG = (x_PI.new_empty(P, 3 * H) for _ in range(2))
+        grad_inputs_PG[N:], grad_projected_PG[N:] = 0.0, 0.0
+        grad_inputs_TBG, grad_projected_TBG = (g[:N].view(T, B, 3 * H) for g in (grad_inputs_PG, grad_projected_PG))
         weight = PackedMatrix(cast_GH.t(), None, rows=B, times=T)
         steps = (kernels_for(gates_TBX.device, gates_TBX.dtype) or _PLAIN).gru_backward
         kept = (states_TBH, gates_TBX, candidates_TBH, recurrent_TBH)
         grad_BH = steps(weight, grad_states_TBH, *kept, grad_inputs_TBG, grad_projected_TBG)
-        grad_inputs_NG, grad_projected_NG = (g.view(T * B, 3 * H) for g in (grad_inputs_TBG, grad_projected_TBG))
-        grad_x = (grad_inputs_NG @ cast_GI).view(T, B, -1).to(ctx.x_dtype) if ctx.needs_input_grad[0] else None
-        grad_weight_GI, grad_weight_GH = (
-            grad_inputs_NG.t() @ x_NI,
-            grad_projected_NG.t() @ states_TBH[:-1].reshape(T * B, H),
-        )
-        grad_biases = (column_sums(grad_inputs_NG), column_sums(grad_projected_NG))
-        grads = (grad_weight_GI, grad_weight_GH, *grad_biases)
-        return grad_x, grad_BH.to(ctx.first_dtype), *grads, None
+        grad_x = (grad_inputs_PG @ cast_GI)[:N].view(T, B, -1).to(ctx.x_dtype) if ctx.needs_input_grad[0] else None
+        grad_weights = (grad_inputs_PG.t() @ x_PI, grad_projected_PG.t() @ states_PH[:P])
+        grad_biases = (column_sums(grad_inputs_PG), column_sums(grad_projected_PG))
+        return grad_x, grad_BH.to(ctx.first_dtype), *grad_weights, *grad_biases, None
+
+
+def whole_steps(rows: int) -> int:
+    """So many rows or a few more: a library of products prepares itself anew for every number it meets."""
+    return rows + -rows % _STEP
 
 
 def column_sums(x_NG: Tensor) -> Tensor:

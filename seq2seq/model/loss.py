@@ -17,13 +17,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
-from seq2seq.model.gru import column_sums
+from seq2seq.model.gru import column_sums, whole_steps
 from seq2seq.model.kernels import kernels_for
 
 # Numbers in one chunk of logits: enough for a large product, and mostly for a whole batch.
 _CHUNK = {"cpu": 2**23}
 _CHUNK_ELSEWHERE = 2**26
-_STEP = 64
 
 
 class _OutputLoss(torch.autograd.Function):
@@ -41,13 +40,14 @@ class _OutputLoss(torch.autograd.Function):
         N, V = x_NE.shape[0], weight_VE.shape[0]
         wide = torch.float64 if x_NE.dtype == torch.float64 else torch.float32
         # Whole steps only: a matrix library prepares itself anew for every shape it meets.
-        x_PE = nn.functional.pad(x_NE.to(dtype), (0, 0, 0, -N % _STEP))
-        gold_P = nn.functional.pad(gold_N, (0, -N % _STEP))
+        x_PE = nn.functional.pad(x_NE.to(dtype), (0, 0, 0, whole_steps(N) - N))
+        gold_P = nn.functional.pad(gold_N, (0, whole_steps(N) - N))
         cast_weight_VE, wide_bias_V = weight_VE.to(dtype), bias_V.detach().to(wide)
         needs_gradient = any(ctx.needs_input_grad)
         grad_x_PE, grad_weight_VE, grad_bias_V = torch.empty_like(x_PE), None, torch.zeros_like(wide_bias_V)
         nll, log_sums = torch.zeros((2,), dtype=wide, device=x_NE.device)
-        size = max(1, _CHUNK.get(x_NE.device.type, _CHUNK_ELSEWHERE) // V // _STEP) * _STEP
+        step = whole_steps(1)
+        size = max(1, _CHUNK.get(x_NE.device.type, _CHUNK_ELSEWHERE) // V // step) * step
         for first in range(0, N, size):
             x_CE, gold_C = x_PE[first : first + size], gold_P[first : first + size]
             real = min(size, N - first)
