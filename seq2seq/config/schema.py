@@ -132,6 +132,23 @@ class ModelConfig(Section):
     dropout: Number = Field(
         default=0.3, ge=0, lt=1, description="Share of activations set to zero in training (Srivastava et al. 2014)."
     )
+    dropout_embeddings: Number | None = Field(
+        default=None, ge=0, lt=1, description="Dropout of the embedded words, where it is not model.dropout."
+    )
+    dropout_states: Number | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Dropout between layers and in what the decoder sees of the source, where it is not model.dropout.",
+    )
+    dropout_readout: Number | None = Field(
+        default=None, ge=0, lt=1, description="Dropout before the output layer, where it is not model.dropout."
+    )
+    variational_dropout: Flag = Field(
+        default=False,
+        description="Whether dropout takes the same activations at all steps of a sentence "
+        "(Gal and Ghahramani 2016, section 4; here not within the recurrence).",
+    )
     tie_embeddings: Annotated[TiedEmbeddings | Flag, Expected("true, false, or one of all, decoder, none")] = Field(
         default=True,
         description="Which tables are one: all (source, target, output), decoder (target, output; Press and Wolf 2017) "
@@ -157,6 +174,11 @@ class ModelConfig(Section):
                 "attention between the layers needs at least 2 of them",
             )
         return self
+
+    def dropout_of(self, place: Literal["embeddings", "states", "readout"]) -> float:
+        """Return the dropout of a place: its own, or else that of the whole model."""
+        own: float | None = getattr(self, f"dropout_{place}")
+        return self.dropout if own is None else own
 
     def tied(self, shared_vocabulary: bool) -> TiedEmbeddings:
         """Return what tie_embeddings means for this vocabulary, in one word."""

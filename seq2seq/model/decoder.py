@@ -76,7 +76,8 @@ class Decoder(nn.Module, ABC):
         self.attention: Attention = build_attention(settings.attention, H)
         self.first_state = nn.Linear(H, self.layer_count * H)
         self.readout = Readout(H, self.attention.context_size, E)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout_of("states"), settings.variational_dropout)
+        self.readout_dropout = Dropout(settings.dropout_of("readout"), settings.variational_dropout)
 
     def start(self, encoded: Encoded) -> DecoderState:
         """The first state, tanh(W summary) for each layer (Bahdanau et al. 2015, A.2.2), and the projected memory."""
@@ -121,7 +122,7 @@ class ParallelDecoder(Decoder):
             hidden.append(last)
         if not self.between:
             context, weights = self._ask(states, state.memory)
-        readout_RTE = self.dropout(self.readout(states, context, embedded_RTE))
+        readout_RTE = self.readout_dropout(self.readout(states, context, embedded_RTE))
         return readout_RTE, weights, DecoderState(state.memory, torch.stack(hidden), None)
 
     def _run(self, number: int, x_RTI: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
@@ -146,13 +147,15 @@ class StepDecoder(Decoder):
         feed_RE = state.feed_RE
         assert feed_RE is not None, "a step decoder's state carries the readout of the step before"
         readouts, all_weights = [], []
+        drops = [self.dropout.over_steps() for _ in self.layers]
+        drop_readout = self.readout_dropout.over_steps()
         for embedded_RE in embedded_RTE.unbind(1):
             below = torch.cat([embedded_RE, feed_RE], dim=-1)
             for number, cell in enumerate(self.layers):
                 hidden[number] = cell(below, hidden[number])
-                below = self.dropout(hidden[number]) if number + 1 < self.layer_count else hidden[number]
+                below = drops[number](hidden[number]) if number + 1 < self.layer_count else hidden[number]
             context_R1H, weights_R1S = self._ask(below.unsqueeze(1), state.memory)
-            feed_RE = self.dropout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
+            feed_RE = drop_readout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
             readouts.append(feed_RE)
             all_weights.append(weights_R1S)
         next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE)

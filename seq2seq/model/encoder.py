@@ -57,11 +57,13 @@ class BidirectionalLayer(nn.Module):
 class Encoder(nn.Module):
     """Bidirectional GRU layers over the embedded source (Bahdanau et al. 2015, section 3.2), dropout between layers."""
 
-    def __init__(self, embedding_size: int, hidden_size: int, layers: int, dropout: float) -> None:
+    def __init__(
+        self, embedding_size: int, hidden_size: int, layers: int, dropout: float, *, variational: bool = False
+    ) -> None:
         super().__init__()
         sizes = [embedding_size] + [hidden_size] * (layers - 1)
         self.layers = nn.ModuleList(BidirectionalLayer(size, hidden_size) for size in sizes)
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout, variational)
 
     def forward(self, embedded_BSE: Tensor, mask_BS: Tensor) -> Encoded:
         lengths_B = mask_BS.sum(dim=1)

@@ -44,10 +44,13 @@ class TranslationModel(nn.Module):
         E = settings.embedding_size
         self.source_embedding = nn.Embedding(source_size, E)
         self.target_embedding = nn.Embedding(target_size, E)
-        self.encoder = Encoder(E, settings.hidden_size, settings.encoder.layers, settings.dropout)
+        variational = settings.variational_dropout
+        self.encoder = Encoder(
+            E, settings.hidden_size, settings.encoder.layers, settings.dropout_of("states"), variational=variational
+        )
         self.decoder = build_decoder(settings)
         self.output_layer = nn.Linear(E, target_size)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout_of("embeddings"), variational)
         # A word's vector is about one long as an input, whatever the size; see `initialise`.
         self.embedding_scale = math.sqrt(E)
         tying = settings.tie_embeddings
