@@ -11,6 +11,7 @@ from test_translation_model import batch, model, settings
 
 from seq2seq.model.decoder import build_decoder
 from seq2seq.model.dropout import Dropout
+from seq2seq.model.regularisation import Regularisation, hide_words
 
 B, T, X = 5, 7, 301
 
@@ -64,3 +65,36 @@ def test_a_place_without_a_dropout_of_its_own_has_the_model_s() -> None:
     assert (decoder.dropout.share, decoder.readout_dropout.share) == (0.0, 0.4)
     whole = model(dropout=0.2, dropout_states=0.1)
     assert (whole.dropout.share, whole.encoder.dropout.share) == (0.2, 0.1)
+
+
+# ---- words
+
+
+def test_words_are_hidden_whole_in_the_share_that_was_asked_for() -> None:
+    torch.manual_seed(1)
+    hidden_BTX = hide_words(torch.ones(50, 101, 3), 0.3)
+    assert torch.equal(hidden_BTX, hidden_BTX[..., :1].expand_as(hidden_BTX))
+    share = (hidden_BTX[..., 0] == 0.0).double().mean().item()
+    assert abs(share - 0.3) < 5 * (0.21 / (50 * 101)) ** 0.5
+    assert hidden_BTX.max().item() == pytest.approx(1 / 0.7)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_each_side_hides_its_own_words_and_only_when_it_is_asked_to(side: str) -> None:
+    made, pairs = model(tie_embeddings="none"), batch()
+    harder = Regularisation(**{f"{side}_words": 0.999999})
+    made.loss(pairs, 0.1, harder)[0].backward()
+    grads = {"source": made.source_embedding.weight.grad, "target": made.target_embedding.weight.grad}
+    for name, grad in grads.items():
+        assert grad is not None
+        assert (grad.abs().max() == 0.0) == (name == side)
+
+
+def test_nothing_is_hidden_where_nobody_asks() -> None:
+    made, pairs = model(), batch()
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    plain = made.loss(pairs, 0.1)[0]
+    assert torch.equal(torch.get_rng_state(), before), "no random number is drawn"
+    assert torch.equal(plain, made.loss(pairs, 0.1, Regularisation())[0])
+    assert not torch.equal(plain, made.loss(pairs, 0.1, Regularisation(source_words=0.5))[0])

@@ -228,6 +228,16 @@ class TrainingConfig(Section):
     label_smoothing: Number = Field(
         default=0.1, ge=0, lt=1, description="Share of probability given to the other pieces (Szegedy et al. 2016)."
     )
+    source_word_dropout: Number = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of the source's words whose whole embedding is set to zero in training (Gal and Ghahramani "
+        "2016; 0.1 to 0.3 on little text in Sennrich and Zhang 2019).",
+    )
+    target_word_dropout: Number = Field(
+        default=0.0, ge=0, lt=1, description="The same for the words that the decoder reads."
+    )
     clip_norm: Number | None = Field(
         default=1.0, gt=0, description="Longest gradient; a longer one is shortened to it (Pascanu et al. 2013)."
     )

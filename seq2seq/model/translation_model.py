@@ -23,6 +23,7 @@ from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
 from seq2seq.model.loss import output_loss
+from seq2seq.model.regularisation import NONE, Regularisation, hide_words
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import ModelConfig
@@ -85,26 +86,29 @@ class TranslationModel(nn.Module):
 
     # -- both flows ---------------------------------------------------------------------------------------------------
 
-    def encode(self, src_BS: Tensor, mask_BS: Tensor) -> Encoded:
+    def encode(self, src_BS: Tensor, mask_BS: Tensor, hidden_words: float = 0.0) -> Encoded:
         """Read the source: a vector per token and a summary per sentence."""
-        encoded: Encoded = self.encoder(self.dropout(self.source_embedding(src_BS) * self.embedding_scale), mask_BS)
+        embedded_BSE = hide_words(self.source_embedding(src_BS) * self.embedding_scale, hidden_words)
+        encoded: Encoded = self.encoder(self.dropout(embedded_BSE), mask_BS)
         return encoded
 
-    def decode(self, tgt_RT: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+    def decode(
+        self, tgt_RT: Tensor, state: DecoderState, hidden_words: float = 0.0
+    ) -> tuple[Tensor, Tensor, DecoderState]:
         """Read target tokens: readouts (R,T,E), attention weights (R,T,S), next state."""
-        embedded_RTE = self.dropout(self.target_embedding(tgt_RT) * self.embedding_scale)
+        embedded_RTE = self.dropout(hide_words(self.target_embedding(tgt_RT) * self.embedding_scale, hidden_words))
         result: tuple[Tensor, Tensor, DecoderState] = self.decoder(embedded_RTE, state)
         return result
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def loss(self, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    def loss(self, batch: Batch, smoothing: float, harder: Regularisation = NONE) -> tuple[Tensor, Tensor]:
         """Summed smoothed loss and summed plain negative log-likelihood over the real target tokens of a batch.
 
-        The output layer is by far the widest product, so it is computed for real tokens only.
+        The output layer is by far the widest product, so it is computed for real tokens only. `harder` is for training.
         """
-        state = self.decoder.start(self.encode(batch.src_BS, batch.src_mask_BS))
-        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, state)
+        encoded = self.encode(batch.src_BS, batch.src_mask_BS, harder.source_words)
+        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, self.decoder.start(encoded), harder.target_words)
         real_N = batch.tgt_real_N
         if real_N is None:
             real_N = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)

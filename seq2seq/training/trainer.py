@@ -22,6 +22,7 @@ from seq2seq.corpus.batches import BatchSampler
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.errors import CheckpointError, TrainingError
 from seq2seq.model.device import fast_products
+from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.gradients import Gradients, wide
@@ -129,7 +130,14 @@ class Trainer:
         self._waits = setup.device.type != "cuda"
         self._pending: Outcome | None = None
         self._gradients = Gradients(
-            model, train, settings.label_smoothing, setup.device, setup.precision, self.team, self._said_of_update
+            model,
+            train,
+            settings.label_smoothing,
+            setup.device,
+            setup.precision,
+            self.team,
+            self._said_of_update,
+            Regularisation(settings.source_word_dropout, settings.target_word_dropout),
         )
         self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
         self._saved_step, self._saved_at = -1, time.perf_counter()

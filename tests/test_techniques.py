@@ -1,0 +1,24 @@
+"""Claims about techniques for small corpora as a training knows them: each resumes to the bit, and makes sense.
+
+What each computes is claimed beside its part: test_dropout.py, test_averaging.py, test_consistency.py, ...
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_resume import assert_same_run, told, train
+
+TECHNIQUES = {
+    "word_dropout": ("source_word_dropout=0.2", "target_word_dropout=0.1", "validate_every=3"),
+}
+
+
+@pytest.mark.parametrize("settings", TECHNIQUES.values(), ids=TECHNIQUES)
+def test_a_training_with_a_technique_resumes_to_the_bit(tiny: Path, settings: tuple[str, ...]) -> None:
+    train(tiny, "whole", *settings)
+    for steps in ("max_steps=2", "max_steps=8", "max_steps=null"):
+        train(tiny, "parts", *settings, steps, more=[] if steps == "max_steps=2" else ["--resume"])
+    assert_same_run(tiny / "whole", tiny / "parts")
+    assert told(tiny / "whole")[-1]["reason"] == "epochs"
