@@ -12,6 +12,8 @@ from test_resume import assert_same_run, told, train
 
 TECHNIQUES = {
     "word_dropout": ("source_word_dropout=0.2", "target_word_dropout=0.1", "validate_every=3"),
+    "ema": ("average=ema", "average_decay=0.8", "average_warmup=2", "validate_every=3"),
+    "last": ("average=last", "average_last=3", "validate_every=2"),
 }
 
 

@@ -12,7 +12,19 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from seq2seq.config.data_section import DataConfig, Fraction, PairFiles
-from seq2seq.config.fields import BILLION, MILLION, Expected, Flag, Integer, Number, Section, Settings, Text, contradict
+from seq2seq.config.fields import (
+    BILLION,
+    MILLION,
+    MOST_AVERAGED,
+    Expected,
+    Flag,
+    Integer,
+    Number,
+    Section,
+    Settings,
+    Text,
+    contradict,
+)
 
 __all__ = [
     "AttentionConfig",
@@ -238,6 +250,27 @@ class TrainingConfig(Section):
     target_word_dropout: Number = Field(
         default=0.0, ge=0, lt=1, description="The same for the words that the decoder reads."
     )
+    average: Literal["none", "ema", "last"] = Field(
+        default="none",
+        description="Average of the weights that is validated and becomes the best: ema, a moving one over all updates "
+        "(Polyak and Juditsky 1992), or last, the mean of the last validations' (Vaswani et al. 2017).",
+    )
+    average_decay: Number = Field(
+        default=0.999, gt=0, lt=1, description="Share of the old average that stays at each update; only with ema."
+    )
+    average_warmup: Integer = Field(
+        default=10,
+        ge=1,
+        le=MILLION,
+        description="At update n no more than (1 + n) / (average_warmup + n) of it stays; 1 is no warm-up. Only with "
+        "ema.",
+    )
+    average_last: Integer = Field(
+        default=5,
+        ge=2,
+        le=MOST_AVERAGED,
+        description="Number of validations whose weights are averaged; only with last.",
+    )
     clip_norm: Number | None = Field(
         default=1.0, gt=0, description="Longest gradient; a longer one is shortened to it (Pascanu et al. 2013)."
     )
@@ -277,6 +310,15 @@ class TrainingConfig(Section):
     def checkpoint_minutes(self) -> float | None:
         """The minutes of checkpoint_every, where it is given in minutes."""
         return float(self.checkpoint_every.split("m")[0]) if isinstance(self.checkpoint_every, str) else None
+
+    @model_validator(mode="after")
+    def _averages_are_of_one_kind(self) -> "TrainingConfig":
+        for name, kind in (("average_decay", "ema"), ("average_warmup", "ema"), ("average_last", "last")):
+            value = getattr(self, name)
+            if self.average != kind and value != type(self).model_fields[name].default:
+                settings = {f"training.{name}": value, "training.average": self.average}
+                contradict(settings, f"{name} has a meaning only with average {kind}")
+        return self
 
     @model_validator(mode="after")
     def _learning_rates_are_ordered(self) -> "TrainingConfig":

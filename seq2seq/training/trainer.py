@@ -25,6 +25,7 @@ from seq2seq.model.device import fast_products
 from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
+from seq2seq.training.averaging import build_averaging
 from seq2seq.training.gradients import Gradients, wide
 from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
@@ -115,6 +116,7 @@ class Trainer:
         if self.team.rank:  # the first one's generator is where the making of the weights has left it
             torch.manual_seed(setup.seed + 7919 * self.team.rank)
         self.optimizer = build_optimizer(model, settings)
+        self.averaging = build_averaging(model, settings)
         self.sampler = BatchSampler(
             train.source.lengths,
             train.target.lengths,
@@ -259,6 +261,7 @@ class Trainer:
             self.optimizer.step()
             before, self._pending = self._pending, outcome.on_its_way()
             self._settle(before)
+        self.averaging.updated(progress.step)
         progress.target_tokens += tokens
         self._heard = self._wishes()
         progress.interval_seconds += time.perf_counter() - began
@@ -348,19 +351,24 @@ class Trainer:
         progress.interval_tokens, progress.interval_seconds = 0, 0.0
 
     def _validate(self) -> bool:
-        """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due."""
+        """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due.
+
+        What is measured, and kept as the best, is the average of the weights (averaging.py).
+        """
         progress = self.progress
         if self._saved_step < 0:  # there must be something to go on from before there is a best
             self._save_last()
-        try:
-            result = self.validator.measure(self.should_stop)
-        except Stopped:
-            return False
-        self._heard = self._wishes()
-        progress.validation_due = False
-        self._tick()
-        self._report({"event": "validation", "step": progress.step, **result.scores()})
-        better = self._choose(result)
+        with self.averaging.in_place():
+            try:
+                result = self.validator.measure(self.should_stop)
+            except Stopped:
+                return False
+            self._heard = self._wishes()
+            progress.validation_due = False
+            self._tick()
+            self._report({"event": "validation", "step": progress.step, **result.scores()})
+            better = self._choose(result)
+        self.averaging.validated()
         self.schedule.after_validation(better)
         progress.plateau_scale, progress.plateau_waited = self.schedule.scale, self.schedule.waited
         self._save_last()
@@ -390,10 +398,11 @@ class Trainer:
         self.progress.interval_loss = self._loss_sum.item()
         weights = self._finite(dict(self.model.named_parameters()))
         moments = self._finite(optimizer_tensors(self.model, self.optimizer))
+        averages = self._finite(self.averaging.tensors())
         facts = {**self._facts(), "progress": self.progress.as_dict()}
         states = gathered_states(self.team, self.setup.device)
         if self.team.leads:
-            self.run.save("last", weights, facts, {**moments, **states})
+            self.run.save("last", weights, facts, {**moments, **averages, **states})
         self._saved_step, self._saved_at = self.progress.step, time.perf_counter()
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -417,6 +426,7 @@ class Trainer:
             raise CheckpointError("The checkpoint holds weights only and cannot be resumed; resume from last/.")
         self.progress = progress = Progress.from_dict(facts)
         restore_optimizer(self.model, self.optimizer, checkpoint.training)
+        self.averaging.restore(checkpoint.training)
         restore_random_states(self.team, self.setup.device, checkpoint.training)
         self._loss_sum.fill_(progress.interval_loss)
         self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
