@@ -250,6 +250,13 @@ class TrainingConfig(Section):
     target_word_dropout: Number = Field(
         default=0.0, ge=0, lt=1, description="The same for the words that the decoder reads."
     )
+    r_drop: Number = Field(
+        default=0.0,
+        ge=0,
+        le=1000,
+        description="Weight of R-Drop (Liang et al. 2021, section 2; 5 in their translations): each batch is read "
+        "twice under different dropout, and both are to say the same. An update takes about twice the time; 0 is off.",
+    )
     average: Literal["none", "ema", "last"] = Field(
         default="none",
         description="Average of the weights that is validated and becomes the best: ema, a moving one over all updates "
@@ -366,6 +373,17 @@ class Config(Settings):
     model: ModelConfig = Field(default_factory=ModelConfig, description="The network.")
     training: TrainingConfig = Field(default_factory=TrainingConfig, description="How the network is trained.")
     decoding: DecodingConfig = Field(default_factory=DecodingConfig, description="How a translation is searched for.")
+
+    @model_validator(mode="after")
+    def _two_readings_differ(self) -> "Config":
+        model, training = self.model, self.training
+        places = [model.dropout_of(place) for place in ("embeddings", "states", "readout")]
+        if training.r_drop and not any((*places, training.source_word_dropout, training.target_word_dropout)):
+            contradict(
+                {"training.r_drop": training.r_drop, "model.dropout": model.dropout},
+                "without any dropout both readings are the same",
+            )
+        return self
 
     @model_validator(mode="after")
     def _resolve_tied_embeddings(self) -> "Config":

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq.corpus.subwords import BOS, PAD
 from seq2seq.model.best_words import best_words
+from seq2seq.model.consistency import consistent_loss
 from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
@@ -107,14 +108,21 @@ class TranslationModel(nn.Module):
 
         The output layer is by far the widest product, so it is computed for real tokens only. `harder` is for training.
         """
-        encoded = self.encode(batch.src_BS, batch.src_mask_BS, harder.source_words)
-        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, self.decoder.start(encoded), harder.target_words)
+        src_BS, src_mask_BS, tgt_in_BT = batch.src_BS, batch.src_mask_BS, batch.tgt_in_BT
+        if harder.consistency:  # two readings: every sentence twice in one batch, each with masks of its own
+            src_BS, src_mask_BS, tgt_in_BT = (side.repeat(2, 1) for side in (src_BS, src_mask_BS, tgt_in_BT))
+        encoded = self.encode(src_BS, src_mask_BS, harder.source_words)
+        readout_BTE, _, _ = self.decode(tgt_in_BT, self.decoder.start(encoded), harder.target_words)
         real_N = batch.tgt_real_N
         if real_N is None:
             real_N = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)
-        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
         gold_N = batch.tgt_out_BT.flatten().index_select(0, real_N)
-        return output_loss(readout_NE, self.output_layer.weight, self.output_layer.bias, gold_N, smoothing)
+        weight_VE, bias_V = self.output_layer.weight, self.output_layer.bias
+        if harder.consistency:
+            readings_2NE = readout_BTE.reshape(2, -1, readout_BTE.shape[2]).index_select(1, real_N)
+            return consistent_loss(readings_2NE, weight_VE, bias_V, gold_N, smoothing, harder.consistency)
+        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
+        return output_loss(readout_NE, weight_VE, bias_V, gold_N, smoothing)
 
     # -- search -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Averages of the weights: what a training validates and keeps as its best, while it goes on with the weights themselves.
+"""Averages of the weights: what a training validates and keeps as its best, while it goes on from the weights.
 
 The last steps of a training jump about a good place; their mean lies nearer to it than any of them does.
 

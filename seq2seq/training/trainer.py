@@ -139,7 +139,7 @@ class Trainer:
             setup.precision,
             self.team,
             self._said_of_update,
-            Regularisation(settings.source_word_dropout, settings.target_word_dropout),
+            Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop),
         )
         self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
         self._saved_step, self._saved_at = -1, time.perf_counter()
