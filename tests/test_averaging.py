@@ -81,6 +81,23 @@ def test_the_model_has_the_average_for_a_while_and_then_its_own_weights_to_the_b
 
 
 @pytest.mark.parametrize("kind", ["ema", "last"])
+def test_a_resumed_average_goes_on_to_the_bit(kind: str) -> None:
+    (model, kept), (other, resumed) = averaging(average=kind), averaging(average=kind)
+    for step in range(1, 8):
+        moved(model, step)
+        moved(other, step)
+        kept.updated(step)
+        if step == 4:
+            resumed.restore({name: tensor.clone() for name, tensor in kept.tensors().items()})
+        elif step > 4:
+            resumed.updated(step)
+        assert step < 4 or all(map(torch.equal, kept.average(), resumed.average()))
+        kept.validated()
+        if step >= 4:
+            resumed.validated()
+
+
+@pytest.mark.parametrize("kind", ["ema", "last"])
 def test_a_damaged_average_is_refused(kind: str) -> None:
     model, kept = averaging(average=kind)
     moved(model, 1)

@@ -240,6 +240,17 @@ class TrainingConfig(Section):
     label_smoothing: Number = Field(
         default=0.1, ge=0, lt=1, description="Share of probability given to the other pieces (Szegedy et al. 2016)."
     )
+    subword_sampling: Number | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Cuts the training sentences into other pieces every epoch: with bpe the share of merges left out "
+        "(Provilkov et al. 2020; 0.1 there), with unigram the power of the probabilities sampled by (Kudo 2018; 0.2 to "
+        "0.5 there). null: never.",
+    )
+    sampled_sides: Literal["both", "source", "target"] = Field(
+        default="both", description="Which sides subword_sampling cuts anew."
+    )
     source_word_dropout: Number = Field(
         default=0.0,
         ge=0,
@@ -328,6 +339,16 @@ class TrainingConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _sides_are_of_samples(self) -> "TrainingConfig":
+        if self.subword_sampling is None and self.sampled_sides != "both":
+            settings = {
+                "training.sampled_sides": self.sampled_sides,
+                "training.subword_sampling": self.subword_sampling,
+            }
+            contradict(settings, "without sampling there are no sides to sample")
+        return self
+
+    @model_validator(mode="after")
     def _learning_rates_are_ordered(self) -> "TrainingConfig":
         if self.min_learning_rate > self.learning_rate:
             contradict(
@@ -373,6 +394,19 @@ class Config(Settings):
     model: ModelConfig = Field(default_factory=ModelConfig, description="The network.")
     training: TrainingConfig = Field(default_factory=TrainingConfig, description="How the network is trained.")
     decoding: DecodingConfig = Field(default_factory=DecodingConfig, description="How a translation is searched for.")
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> "Config":
+        tokenizer, training = self.tokenizer, self.training
+        if training.subword_sampling is not None and tokenizer.model_type not in ("bpe", "unigram"):
+            contradict(
+                {
+                    "training.subword_sampling": training.subword_sampling,
+                    "tokenizer.model_type": tokenizer.model_type,
+                },
+                "only bpe and unigram can cut a word in several ways",
+            )
+        return self
 
     @model_validator(mode="after")
     def _two_readings_differ(self) -> "Config":
