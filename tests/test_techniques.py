@@ -44,6 +44,7 @@ def test_a_training_with_a_technique_resumes_to_the_bit(tiny: Path, settings: tu
         (("training.average_last=3",), ("average_last is 3", "average is none", "only with average last")),
         (("training.average=last", "training.average_decay=0.9"), ("average_decay is 0.9", "only with average ema")),
         (("training.subword_sampling=0.1", "tokenizer.model_type=char"), ("subword_sampling is 0.1", "char", "bpe")),
+        (("model.residual=true",), ("model.residual is true", "no second layer")),
         (("training.sampled_sides=source",), ("sampled_sides is source", "subword_sampling is null")),
         (("training.r_drop=1", "model.dropout=0"), ("r_drop is 1", "model.dropout is 0", "both readings are the same")),
     ],

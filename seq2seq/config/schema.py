@@ -161,6 +161,15 @@ class ModelConfig(Section):
         description="Whether dropout takes the same activations at all steps of a sentence "
         "(Gal and Ghahramani 2016, section 4; here not within the recurrence).",
     )
+    layer_norm: Flag = Field(
+        default=False,
+        description="Whether the states of every GRU layer are normalised where they leave it (Ba et al. 2016).",
+    )
+    residual: Flag = Field(
+        default=False,
+        description="Whether layers from the second on add what they read to what they say (Wu et al. 2016, "
+        "section 3.1), which deep ones need to learn at all.",
+    )
     tie_embeddings: Annotated[TiedEmbeddings | Flag, Expected("true, false, or one of all, decoder, none")] = Field(
         default=True,
         description="Which tables are one: all (source, target, output), decoder (target, output; Press and Wolf 2017) "
@@ -174,6 +183,15 @@ class ModelConfig(Section):
             contradict(
                 {"model.hidden_size": self.hidden_size, "model.attention.heads": attention.heads},
                 "multi_head attention needs a hidden_size that is a multiple of its heads",
+            )
+        if self.residual and max(self.encoder.layers, decoder.layers) < 2:
+            contradict(
+                {
+                    "model.residual": self.residual,
+                    "model.encoder.layers": self.encoder.layers,
+                    "model.decoder.layers": decoder.layers,
+                },
+                "there is no second layer for it",
             )
         if decoder.attend == "between" and decoder.kind != "parallel":
             contradict(

@@ -48,7 +48,13 @@ class TranslationModel(nn.Module):
         self.target_embedding = nn.Embedding(target_size, E)
         variational = settings.variational_dropout
         self.encoder = Encoder(
-            E, settings.hidden_size, settings.encoder.layers, settings.dropout_of("states"), variational=variational
+            E,
+            settings.hidden_size,
+            settings.encoder.layers,
+            settings.dropout_of("states"),
+            variational=variational,
+            layer_norm=settings.layer_norm,
+            residual=settings.residual,
         )
         self.decoder = build_decoder(settings)
         self.output_layer = nn.Linear(E, target_size)
@@ -69,7 +75,8 @@ class TranslationModel(nn.Module):
         Embeddings: normal with deviation 1/√E, multiplied by √E where they are read. A tied matrix serves two masters:
         as an input its numbers should be about 1, as an output layer about 1/√E, so that the first softmax is flat and
         not already sure of itself. Recurrent matrices: orthogonal per gate, so that states neither fade nor explode
-        over the steps (Saxe et al. 2014). Other matrices: Xavier uniform (Glorot & Bengio 2010). Biases: zero.
+        over the steps (Saxe et al. 2014). Other matrices: Xavier uniform (Glorot & Bengio 2010). Biases: zero. Norms:
+        one.
         """
         for name, parameter in self.named_parameters():
             if name.endswith("embedding.weight") or name == "output_layer.weight":
@@ -82,6 +89,8 @@ class TranslationModel(nn.Module):
                     nn.init.xavier_uniform_(gate)
             elif parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
+            elif ".norms." in name and name.endswith("weight"):
+                parameter.fill_(1.0)
             else:
                 parameter.zero_()
 
