@@ -198,6 +198,7 @@ def _trainer(
 ) -> Trainer:
     """A trainer at the start, or where the checkpoint stood; `words` is what its checkpoints say of the shortlist."""
     from seq2seq.model.device import choose_device, choose_precision
+    from seq2seq.training.prepare import sampled_corpus
     from seq2seq.training.trainer import Setup, Trainer
     from seq2seq.training.validation import Validator
     from seq2seq.translation.translator import Translator, vocabulary_facts
@@ -214,8 +215,9 @@ def _trainer(
     translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device)
     validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens, precision, team)
     judge = prepared.validation.fingerprint(config.decoding.max_length_ratio)
+    sampled = sampled_corpus(config, prepared)
     setup = Setup(config.seed, device, precision, facts, team, judge)
-    trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, listener, stop.asked)
+    trainer = Trainer(config.training, setup, model, prepared.train, validator, folder, listener, stop.asked, sampled)
     if checkpoint is not None:
         trainer.resume(checkpoint)
     return trainer

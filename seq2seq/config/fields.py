@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 MILLION = 1_000_000
 BILLION = 1_000_000_000
+MOST_AVERAGED = 20  # copies of the weights in a checkpoint
 
 
 class Expected(str):

@@ -12,7 +12,19 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from seq2seq.config.data_section import DataConfig, Fraction, PairFiles
-from seq2seq.config.fields import BILLION, MILLION, Expected, Flag, Integer, Number, Section, Settings, Text, contradict
+from seq2seq.config.fields import (
+    BILLION,
+    MILLION,
+    MOST_AVERAGED,
+    Expected,
+    Flag,
+    Integer,
+    Number,
+    Section,
+    Settings,
+    Text,
+    contradict,
+)
 
 __all__ = [
     "AttentionConfig",
@@ -132,6 +144,32 @@ class ModelConfig(Section):
     dropout: Number = Field(
         default=0.3, ge=0, lt=1, description="Share of activations set to zero in training (Srivastava et al. 2014)."
     )
+    dropout_embeddings: Number | None = Field(
+        default=None, ge=0, lt=1, description="Dropout of the embedded words, where it is not model.dropout."
+    )
+    dropout_states: Number | None = Field(
+        default=None,
+        ge=0,
+        lt=1,
+        description="Dropout between layers and in what the decoder sees of the source, where it is not model.dropout.",
+    )
+    dropout_readout: Number | None = Field(
+        default=None, ge=0, lt=1, description="Dropout before the output layer, where it is not model.dropout."
+    )
+    variational_dropout: Flag = Field(
+        default=False,
+        description="Whether dropout takes the same activations at all steps of a sentence "
+        "(Gal and Ghahramani 2016, section 4; here not within the recurrence).",
+    )
+    layer_norm: Flag = Field(
+        default=False,
+        description="Whether the states of every GRU layer are normalised where they leave it (Ba et al. 2016).",
+    )
+    residual: Flag = Field(
+        default=False,
+        description="Whether layers from the second on add what they read to what they say (Wu et al. 2016, "
+        "section 3.1), which deep ones need to learn at all.",
+    )
     tie_embeddings: Annotated[TiedEmbeddings | Flag, Expected("true, false, or one of all, decoder, none")] = Field(
         default=True,
         description="Which tables are one: all (source, target, output), decoder (target, output; Press and Wolf 2017) "
@@ -146,6 +184,15 @@ class ModelConfig(Section):
                 {"model.hidden_size": self.hidden_size, "model.attention.heads": attention.heads},
                 "multi_head attention needs a hidden_size that is a multiple of its heads",
             )
+        if self.residual and max(self.encoder.layers, decoder.layers) < 2:
+            contradict(
+                {
+                    "model.residual": self.residual,
+                    "model.encoder.layers": self.encoder.layers,
+                    "model.decoder.layers": decoder.layers,
+                },
+                "there is no second layer for it",
+            )
         if decoder.attend == "between" and decoder.kind != "parallel":
             contradict(
                 {"model.decoder.attend": decoder.attend, "model.decoder.kind": decoder.kind},
@@ -157,6 +204,11 @@ class ModelConfig(Section):
                 "attention between the layers needs at least 2 of them",
             )
         return self
+
+    def dropout_of(self, place: Literal["embeddings", "states", "readout"]) -> float:
+        """Return the dropout of a place: its own, or else that of the whole model."""
+        own: float | None = getattr(self, f"dropout_{place}")
+        return self.dropout if own is None else own
 
     def tied(self, shared_vocabulary: bool) -> TiedEmbeddings:
         """Return what tie_embeddings means for this vocabulary, in one word."""
@@ -206,6 +258,55 @@ class TrainingConfig(Section):
     label_smoothing: Number = Field(
         default=0.1, ge=0, lt=1, description="Share of probability given to the other pieces (Szegedy et al. 2016)."
     )
+    subword_sampling: Number | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="Cuts the training sentences into other pieces every epoch: with bpe the share of merges left out "
+        "(Provilkov et al. 2020; 0.1 there), with unigram the power of the probabilities sampled by (Kudo 2018; 0.2 to "
+        "0.5 there). null: never.",
+    )
+    sampled_sides: Literal["both", "source", "target"] = Field(
+        default="both", description="Which sides subword_sampling cuts anew."
+    )
+    source_word_dropout: Number = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of the source's words whose whole embedding is set to zero in training (Gal and Ghahramani "
+        "2016; 0.1 to 0.3 on little text in Sennrich and Zhang 2019).",
+    )
+    target_word_dropout: Number = Field(
+        default=0.0, ge=0, lt=1, description="The same for the words that the decoder reads."
+    )
+    r_drop: Number = Field(
+        default=0.0,
+        ge=0,
+        le=1000,
+        description="Weight of R-Drop (Liang et al. 2021, section 2; 5 in their translations): each batch is read "
+        "twice under different dropout, and both are to say the same. An update takes about twice the time; 0 is off.",
+    )
+    average: Literal["none", "ema", "last"] = Field(
+        default="none",
+        description="Average of the weights that is validated and becomes the best: ema, a moving one over all updates "
+        "(Polyak and Juditsky 1992), or last, the mean of the last validations' (Vaswani et al. 2017).",
+    )
+    average_decay: Number = Field(
+        default=0.999, gt=0, lt=1, description="Share of the old average that stays at each update; only with ema."
+    )
+    average_warmup: Integer = Field(
+        default=10,
+        ge=1,
+        le=MILLION,
+        description="At update n no more than (1 + n) / (average_warmup + n) of it stays; 1 is no warm-up. Only with "
+        "ema.",
+    )
+    average_last: Integer = Field(
+        default=5,
+        ge=2,
+        le=MOST_AVERAGED,
+        description="Number of validations whose weights are averaged; only with last.",
+    )
     clip_norm: Number | None = Field(
         default=1.0, gt=0, description="Longest gradient; a longer one is shortened to it (Pascanu et al. 2013)."
     )
@@ -245,6 +346,25 @@ class TrainingConfig(Section):
     def checkpoint_minutes(self) -> float | None:
         """The minutes of checkpoint_every, where it is given in minutes."""
         return float(self.checkpoint_every.split("m")[0]) if isinstance(self.checkpoint_every, str) else None
+
+    @model_validator(mode="after")
+    def _averages_are_of_one_kind(self) -> "TrainingConfig":
+        for name, kind in (("average_decay", "ema"), ("average_warmup", "ema"), ("average_last", "last")):
+            value = getattr(self, name)
+            if self.average != kind and value != type(self).model_fields[name].default:
+                settings = {f"training.{name}": value, "training.average": self.average}
+                contradict(settings, f"{name} has a meaning only with average {kind}")
+        return self
+
+    @model_validator(mode="after")
+    def _sides_are_of_samples(self) -> "TrainingConfig":
+        if self.subword_sampling is None and self.sampled_sides != "both":
+            settings = {
+                "training.sampled_sides": self.sampled_sides,
+                "training.subword_sampling": self.subword_sampling,
+            }
+            contradict(settings, "without sampling there are no sides to sample")
+        return self
 
     @model_validator(mode="after")
     def _learning_rates_are_ordered(self) -> "TrainingConfig":
@@ -292,6 +412,30 @@ class Config(Settings):
     model: ModelConfig = Field(default_factory=ModelConfig, description="The network.")
     training: TrainingConfig = Field(default_factory=TrainingConfig, description="How the network is trained.")
     decoding: DecodingConfig = Field(default_factory=DecodingConfig, description="How a translation is searched for.")
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> "Config":
+        tokenizer, training = self.tokenizer, self.training
+        if training.subword_sampling is not None and tokenizer.model_type not in ("bpe", "unigram"):
+            contradict(
+                {
+                    "training.subword_sampling": training.subword_sampling,
+                    "tokenizer.model_type": tokenizer.model_type,
+                },
+                "only bpe and unigram can cut a word in several ways",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _two_readings_differ(self) -> "Config":
+        model, training = self.model, self.training
+        places = [model.dropout_of(place) for place in ("embeddings", "states", "readout")]
+        if training.r_drop and not any((*places, training.source_word_dropout, training.target_word_dropout)):
+            contradict(
+                {"training.r_drop": training.r_drop, "model.dropout": model.dropout},
+                "without any dropout both readings are the same",
+            )
+        return self
 
     @model_validator(mode="after")
     def _resolve_tied_embeddings(self) -> "Config":

@@ -116,6 +116,11 @@ def _chunk(pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
     return chunk
 
 
+def growing_side(vocabulary: int) -> _Growing:
+    """An empty side, to be filled with rows of ids below `vocabulary`."""
+    return _Growing(vocabulary)
+
+
 class _Growing:
     """A side in the making. `array` grows in place, where joining numpy arrays would hold everything twice."""
 

@@ -84,6 +84,15 @@ class Subwords:
         ids: list[list[int]] = self._processor.encode(hidden, out_type=int, num_threads=threads)
         return ids
 
+    def vocabulary(self) -> list[tuple[str, float] | None]:
+        """Each piece as SentencePiece writes it and its score; None for special pieces and for bytes."""
+        model = self._processor
+        odd = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
+        return [
+            None if any(is_odd(number) for is_odd in odd) else (model.id_to_piece(number), model.get_score(number))
+            for number in range(self.size)
+        ]
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the pieces, one line of it whatever the pieces are; padding and marks of begin and end go."""
         text: str = self._processor.decode([int(i) for i in ids if i not in (PAD, BOS, EOS)])

@@ -29,6 +29,7 @@ from seq2seq.model.attention import Attention, Memory, build_attention
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.gru import GRU
+from seq2seq.model.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import ModelConfig
@@ -75,8 +76,10 @@ class Decoder(nn.Module, ABC):
         self.layer_count = settings.decoder.layers
         self.attention: Attention = build_attention(settings.attention, H)
         self.first_state = nn.Linear(H, self.layer_count * H)
+        self.surroundings = Surroundings(H, self.layer_count, settings.layer_norm, settings.residual)
         self.readout = Readout(H, self.attention.context_size, E)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout_of("states"), settings.variational_dropout)
+        self.readout_dropout = Dropout(settings.dropout_of("readout"), settings.variational_dropout)
 
     def start(self, encoded: Encoded) -> DecoderState:
         """The first state, tanh(W summary) for each layer (Bahdanau et al. 2015, A.2.2), and the projected memory."""
@@ -112,16 +115,18 @@ class ParallelDecoder(Decoder):
 
     def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
         states, last = self._run(0, embedded_RTE, state)
+        states = self.surroundings(0, states, embedded_RTE)
         hidden = [last]
         if self.between:
             context, weights = self._ask(states, state.memory)
         for number in range(1, self.layer_count):
-            below = self.dropout(states)
+            before, below = states, self.dropout(states)
             states, last = self._run(number, torch.cat([below, context], -1) if self.between else below, state)
+            states = self.surroundings(number, states, before)
             hidden.append(last)
         if not self.between:
             context, weights = self._ask(states, state.memory)
-        readout_RTE = self.dropout(self.readout(states, context, embedded_RTE))
+        readout_RTE = self.readout_dropout(self.readout(states, context, embedded_RTE))
         return readout_RTE, weights, DecoderState(state.memory, torch.stack(hidden), None)
 
     def _run(self, number: int, x_RTI: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
@@ -146,13 +151,16 @@ class StepDecoder(Decoder):
         feed_RE = state.feed_RE
         assert feed_RE is not None, "a step decoder's state carries the readout of the step before"
         readouts, all_weights = [], []
+        drops = [self.dropout.over_steps() for _ in self.layers]
+        drop_readout = self.readout_dropout.over_steps()
         for embedded_RE in embedded_RTE.unbind(1):
-            below = torch.cat([embedded_RE, feed_RE], dim=-1)
+            before = below = torch.cat([embedded_RE, feed_RE], dim=-1)
             for number, cell in enumerate(self.layers):
                 hidden[number] = cell(below, hidden[number])
-                below = self.dropout(hidden[number]) if number + 1 < self.layer_count else hidden[number]
+                before = self.surroundings(number, hidden[number], before)
+                below = drops[number](before) if number + 1 < self.layer_count else before
             context_R1H, weights_R1S = self._ask(below.unsqueeze(1), state.memory)
-            feed_RE = self.dropout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
+            feed_RE = drop_readout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
             readouts.append(feed_RE)
             all_weights.append(weights_R1S)
         next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.gru import GRU
+from seq2seq.model.surroundings import Surroundings
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,22 @@ class BidirectionalLayer(nn.Module):
 class Encoder(nn.Module):
     """Bidirectional GRU layers over the embedded source (Bahdanau et al. 2015, section 3.2), dropout between layers."""
 
-    def __init__(self, embedding_size: int, hidden_size: int, layers: int, dropout: float) -> None:
+    def __init__(
+        self,
+        embedding_size: int,
+        hidden_size: int,
+        layers: int,
+        dropout: float,
+        *,
+        variational: bool = False,
+        layer_norm: bool = False,
+        residual: bool = False,
+    ) -> None:
         super().__init__()
         sizes = [embedding_size] + [hidden_size] * (layers - 1)
         self.layers = nn.ModuleList(BidirectionalLayer(size, hidden_size) for size in sizes)
-        self.dropout = Dropout(dropout)
+        self.surroundings = Surroundings(hidden_size, layers, layer_norm, residual)
+        self.dropout = Dropout(dropout, variational)
 
     def forward(self, embedded_BSE: Tensor, mask_BS: Tensor) -> Encoded:
         lengths_B = mask_BS.sum(dim=1)
@@ -69,7 +81,9 @@ class Encoder(nn.Module):
         last_B = (lengths_B - 1).clamp(min=0)
         states, summary_BH = embedded_BSE, embedded_BSE
         for number, layer in enumerate(self.layers):
+            below = states
             if number:
                 states = self.dropout(states)
             states, summary_BH = layer(states, turn_BS, last_B)
+            states = self.surroundings(number, states, below)
         return Encoded(self.dropout(states), summary_BH, mask_BS)

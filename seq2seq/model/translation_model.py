@@ -19,10 +19,12 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq.corpus.subwords import BOS, PAD
 from seq2seq.model.best_words import best_words
+from seq2seq.model.consistency import consistent_loss
 from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
 from seq2seq.model.loss import output_loss
+from seq2seq.model.regularisation import NONE, Regularisation, hide_words
 from seq2seq.model.tied import TiedMatrix
 
 if TYPE_CHECKING:
@@ -45,10 +47,19 @@ class TranslationModel(nn.Module):
         E = settings.embedding_size
         self.source_embedding = nn.Embedding(source_size, E)
         self.target_embedding = nn.Embedding(target_size, E)
-        self.encoder = Encoder(E, settings.hidden_size, settings.encoder.layers, settings.dropout)
+        variational = settings.variational_dropout
+        self.encoder = Encoder(
+            E,
+            settings.hidden_size,
+            settings.encoder.layers,
+            settings.dropout_of("states"),
+            variational=variational,
+            layer_norm=settings.layer_norm,
+            residual=settings.residual,
+        )
         self.decoder = build_decoder(settings)
         self.output_layer = nn.Linear(E, target_size)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout_of("embeddings"), variational)
         # A word's vector is about one long as an input, whatever the size; see `initialise`.
         self.embedding_scale = math.sqrt(E)
         tying = settings.tie_embeddings
@@ -65,7 +76,8 @@ class TranslationModel(nn.Module):
         Embeddings: normal with deviation 1/√E, multiplied by √E where they are read. A tied matrix serves two masters:
         as an input its numbers should be about 1, as an output layer about 1/√E, so that the first softmax is flat and
         not already sure of itself. Recurrent matrices: orthogonal per gate, so that states neither fade nor explode
-        over the steps (Saxe et al. 2014). Other matrices: Xavier uniform (Glorot & Bengio 2010). Biases: zero.
+        over the steps (Saxe et al. 2014). Other matrices: Xavier uniform (Glorot & Bengio 2010). Biases: zero. Norms:
+        one.
         """
         for name, parameter in self.named_parameters():
             if name.endswith("embedding.weight") or name == "output_layer.weight":
@@ -78,52 +90,63 @@ class TranslationModel(nn.Module):
                     nn.init.xavier_uniform_(gate)
             elif parameter.dim() > 1:
                 nn.init.xavier_uniform_(parameter)
+            elif ".norms." in name and name.endswith("weight"):
+                parameter.fill_(1.0)
             else:
                 parameter.zero_()
 
     # -- both flows ---------------------------------------------------------------------------------------------------
 
-    def encode(self, src_BS: Tensor, mask_BS: Tensor, tied: TiedMatrix | None = None) -> Encoded:
+    def encode(
+        self, src_BS: Tensor, mask_BS: Tensor, hidden_words: float = 0.0, tied: TiedMatrix | None = None
+    ) -> Encoded:
         """Read the source: a vector per token and a summary per sentence."""
-        encoded: Encoded = self.encoder(self._embedded(src_BS, self.source_embedding.weight, tied), mask_BS)
+        embedded_BSE = self._embedded(src_BS, self.source_embedding.weight, hidden_words, tied)
+        encoded: Encoded = self.encoder(embedded_BSE, mask_BS)
         return encoded
 
     def decode(
-        self, tgt_RT: Tensor, state: DecoderState, tied: TiedMatrix | None = None
+        self, tgt_RT: Tensor, state: DecoderState, hidden_words: float = 0.0, tied: TiedMatrix | None = None
     ) -> tuple[Tensor, Tensor, DecoderState]:
         """Read target tokens: readouts (R,T,E), attention weights (R,T,S), next state."""
-        embedded_RTE = self._embedded(tgt_RT, self.target_embedding.weight, tied)
+        embedded_RTE = self._embedded(tgt_RT, self.target_embedding.weight, hidden_words, tied)
         result: tuple[Tensor, Tensor, DecoderState] = self.decoder(embedded_RTE, state)
         return result
 
-    def _embedded(self, ids_BL: Tensor, weight_VE: Tensor, tied: TiedMatrix | None) -> Tensor:
-        """The tokens' scaled vectors, with dropout; from `tied`, if that is the matrix."""
+    def _embedded(self, ids_BL: Tensor, weight_VE: Tensor, hidden_words: float, tied: TiedMatrix | None) -> Tensor:
+        """The tokens' scaled vectors, some of them hidden, with dropout; from `tied`, if that is the matrix."""
         if tied is not None and weight_VE is self.output_layer.weight:
             vectors_BLE = tied.look_up(ids_BL, self.embedding_scale)
         else:
             vectors_BLE = nn.functional.embedding(ids_BL, weight_VE) * self.embedding_scale
-        dropped_BLE: Tensor = self.dropout(vectors_BLE)
+        dropped_BLE: Tensor = self.dropout(hide_words(vectors_BLE, hidden_words))
         return dropped_BLE
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def loss(self, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    def loss(self, batch: Batch, smoothing: float, harder: Regularisation = NONE) -> tuple[Tensor, Tensor]:
         """Summed smoothed loss and summed plain negative log-likelihood over the real target tokens of a batch.
 
-        The output layer is by far the widest product, so it is computed for real tokens only.
+        The output layer is by far the widest product, so it is computed for real tokens only. `harder` is for training.
         """
-        weight_VE, tied = self.output_layer.weight, None
+        weight_VE, bias_V, tied = self.output_layer.weight, self.output_layer.bias, None
         if weight_VE.device.type == "cpu":  # a GPU's additions to rows come in no fixed order; it can spare the time
             tied = TiedMatrix(weight_VE)
             weight_VE = tied.whole_VE
-        state = self.decoder.start(self.encode(batch.src_BS, batch.src_mask_BS, tied))
-        readout_BTE, _, _ = self.decode(batch.tgt_in_BT, state, tied)
+        src_BS, src_mask_BS, tgt_in_BT = batch.src_BS, batch.src_mask_BS, batch.tgt_in_BT
+        if harder.consistency:  # two readings: every sentence twice in one batch, each with masks of its own
+            src_BS, src_mask_BS, tgt_in_BT = (side.repeat(2, 1) for side in (src_BS, src_mask_BS, tgt_in_BT))
+        state = self.decoder.start(self.encode(src_BS, src_mask_BS, harder.source_words, tied))
+        readout_BTE, _, _ = self.decode(tgt_in_BT, state, harder.target_words, tied)
         real_N = batch.tgt_real_N
         if real_N is None:
             real_N = batch.tgt_mask_BT.flatten().nonzero().squeeze(1)
-        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
         gold_N = batch.tgt_out_BT.flatten().index_select(0, real_N)
-        return output_loss(readout_NE, weight_VE, self.output_layer.bias, gold_N, smoothing)
+        if harder.consistency:
+            readings_2NE = readout_BTE.reshape(2, -1, readout_BTE.shape[2]).index_select(1, real_N)
+            return consistent_loss(readings_2NE, weight_VE, bias_V, gold_N, smoothing, harder.consistency)
+        readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
+        return output_loss(readout_NE, weight_VE, bias_V, gold_N, smoothing)
 
     # -- search -------------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from seq2seq.corpus.batches import Batch, collate
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_context
+from seq2seq.model.regularisation import NONE, Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.training.team import Team
 
@@ -35,9 +36,11 @@ class Gradients:
         precision: torch.dtype,
         team: Team,
         said: Callable[[str], None],
+        harder: Regularisation = NONE,
     ) -> None:
         self.model, self.corpus, self.label_smoothing = model, corpus, label_smoothing
         self.device, self.precision, self.team, self.said = device, precision, team, said
+        self.harder = harder
         self._ahead = Ahead(self._batch)
 
     def compute(
@@ -91,7 +94,7 @@ class Gradients:
 
     def _backward(self, batch: Batch, factor: float) -> Tensor:
         with precision_context(self.device, self.precision):
-            loss, _ = self.model.loss(batch, self.label_smoothing)
+            loss, _ = self.model.loss(batch, self.label_smoothing, self.harder)
         (loss * factor).backward()  # type: ignore[no-untyped-call]
         return loss.detach().to(wide(self.device))
 

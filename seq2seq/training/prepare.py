@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seq2seq.corpus.encoded import EncodedCorpus, encode_corpus
+from seq2seq.corpus.sampling import SampledCorpus
 from seq2seq.corpus.splits import open_corpora
 from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.errors import CorpusError
@@ -45,6 +46,23 @@ class Prepared:
         for side in (self.train.source, self.train.target):
             digest.update(side.offsets.tobytes() + side.ids.tobytes())
         return digest.hexdigest()
+
+
+def sampled_corpus(config: Config, prepared: Prepared) -> SampledCorpus | None:
+    """The training pairs as they are cut anew for every epoch, if the settings ask for it."""
+    strength, sides = config.training.subword_sampling, config.training.sampled_sides
+    if strength is None:
+        return None
+    models = list(prepared.tokenizer.files().values())
+    return SampledCorpus(
+        prepared.train,
+        (models[0] if sides != "target" else None, models[-1] if sides != "source" else None),
+        config.tokenizer.model_type,
+        strength,
+        longest=config.data.max_length,
+        seed=config.seed,
+        epochs=config.training.epochs,
+    )
 
 
 def prepare(

@@ -26,6 +26,8 @@ _FIXED = (
     "training.batch_sentences",
     "training.accumulate",
     "training.optimizer",
+    "training.subword_sampling",
+    "training.sampled_sides",
 )
 
 

@@ -20,10 +20,13 @@ from torch import Tensor, nn
 
 from seq2seq.corpus.batches import BatchSampler
 from seq2seq.corpus.encoded import EncodedCorpus
+from seq2seq.corpus.sampling import SampledCorpus
 from seq2seq.errors import CheckpointError, TrainingError
 from seq2seq.model.device import fast_products
+from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
+from seq2seq.training.averaging import build_averaging
 from seq2seq.training.gradients import Gradients, wide
 from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
@@ -107,20 +110,17 @@ class Trainer:
         run: RunFolder,
         listener: Listener,
         should_stop: Callable[[], bool] = lambda: False,
+        sampled: SampledCorpus | None = None,
     ) -> None:
         self.settings, self.setup, self.run = settings, setup, run
         self.model, self.train_corpus, self.validator = model, train, validator
         self.listener, self.should_stop, self.team = listener, should_stop, setup.team
+        self.sampled = sampled
         if self.team.rank:  # the first one's generator is where the making of the weights has left it
             torch.manual_seed(setup.seed + 7919 * self.team.rank)
         self.optimizer = build_optimizer(model, settings)
-        self.sampler = BatchSampler(
-            train.source.lengths,
-            train.target.lengths,
-            batch_tokens=settings.batch_tokens,
-            seed=setup.seed,
-            batch_sentences=settings.batch_sentences,
-        )
+        self.averaging = build_averaging(model, settings)
+        self.sampler = self._sampler(train)
         self.progress = Progress(
             loss_scale=_FIRST_SCALE if setup.precision == torch.float16 else 1.0,
             chosen_by=settings.choose_by,
@@ -129,11 +129,18 @@ class Trainer:
         self._waits = setup.device.type != "cuda"
         self._pending: Outcome | None = None
         self._gradients = Gradients(
-            model, train, settings.label_smoothing, setup.device, setup.precision, self.team, self._said_of_update
+            model,
+            train,
+            settings.label_smoothing,
+            setup.device,
+            setup.precision,
+            self.team,
+            self._said_of_update,
+            Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop),
         )
         self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
         self._saved_step, self._saved_at = -1, time.perf_counter()
-        self._batches = self.sampler.epoch(0)
+        self._begin_epoch()
         # So many batches make an update; the last one of an epoch has what is left.
         self._group = settings.accumulate * self.team.size
         self.schedule = Schedule(settings, settings.epochs * -(-len(self._batches) // self._group))
@@ -146,8 +153,12 @@ class Trainer:
         self.listener.started(self.progress, self.schedule.total_updates)
         self._began = time.perf_counter() - self.progress.elapsed_seconds
         self._heard = self._wishes()
-        with fast_products():
-            reason = self._loop()
+        try:
+            with fast_products():
+                reason = self._loop()
+        finally:
+            if self.sampled is not None:
+                self.sampled.close()
         self._settle_all()
         self._tick()
         if self._saved_step != self.progress.step or self.progress.validation_due:
@@ -179,7 +190,7 @@ class Trainer:
             progress.position += len(group)
             if progress.position >= len(self._batches):
                 progress.epoch, progress.position = progress.epoch + 1, 0
-                self._batches = self.sampler.epoch(progress.epoch)
+                self._begin_epoch()
             if progress.step % self.settings.log_every == 0:
                 self._report_interval()
             every = self.settings.validate_every
@@ -188,6 +199,23 @@ class Trainer:
                 return "stopped"
             if self._is_checkpoint_due() and self._saved_step != progress.step:
                 self._save_last()
+
+    def _sampler(self, corpus: EncodedCorpus) -> BatchSampler:
+        return BatchSampler(
+            corpus.source.lengths,
+            corpus.target.lengths,
+            batch_tokens=self.settings.batch_tokens,
+            seed=self.setup.seed,
+            batch_sentences=self.settings.batch_sentences,
+        )
+
+    def _begin_epoch(self) -> None:
+        """Plan the batches of the epoch that progress has come to; its sentences may be cut anew."""
+        epoch = self.progress.epoch
+        if self.sampled is not None and epoch < self.settings.epochs:
+            self.train_corpus = self._gradients.corpus = self.sampled.epoch(epoch)
+            self.sampler = self._sampler(self.train_corpus)
+        self._batches = self.sampler.epoch(epoch)
 
     def _wishes(self) -> Wishes:
         """What all processes agree on: the leader's clock, and a stop that any of them was asked for."""
@@ -251,6 +279,7 @@ class Trainer:
             self.optimizer.step()
             before, self._pending = self._pending, outcome.on_its_way()
             self._settle(before)
+        self.averaging.updated(progress.step)
         progress.target_tokens += tokens
         self._heard = self._wishes()
         progress.interval_seconds += time.perf_counter() - began
@@ -340,19 +369,24 @@ class Trainer:
         progress.interval_tokens, progress.interval_seconds = 0, 0.0
 
     def _validate(self) -> bool:
-        """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due."""
+        """Measure, choose the best, save. False when someone asked for an end before it was done: it is still due.
+
+        What is measured, and kept as the best, is the average of the weights (averaging.py).
+        """
         progress = self.progress
         if self._saved_step < 0:  # there must be something to go on from before there is a best
             self._save_last()
-        try:
-            result = self.validator.measure(self.should_stop)
-        except Stopped:
-            return False
-        self._heard = self._wishes()
-        progress.validation_due = False
-        self._tick()
-        self._report({"event": "validation", "step": progress.step, **result.scores()})
-        better = self._choose(result)
+        with self.averaging.in_place():
+            try:
+                result = self.validator.measure(self.should_stop)
+            except Stopped:
+                return False
+            self._heard = self._wishes()
+            progress.validation_due = False
+            self._tick()
+            self._report({"event": "validation", "step": progress.step, **result.scores()})
+            better = self._choose(result)
+        self.averaging.validated()
         self.schedule.after_validation(better)
         progress.plateau_scale, progress.plateau_waited = self.schedule.scale, self.schedule.waited
         self._save_last()
@@ -382,10 +416,11 @@ class Trainer:
         self.progress.interval_loss = self._loss_sum.item()
         weights = self._finite(dict(self.model.named_parameters()))
         moments = self._finite(optimizer_tensors(self.model, self.optimizer))
+        averages = self._finite(self.averaging.tensors())
         facts = {**self._facts(), "progress": self.progress.as_dict()}
         states = gathered_states(self.team, self.setup.device)
         if self.team.leads:
-            self.run.save("last", weights, facts, {**moments, **states})
+            self.run.save("last", weights, facts, {**moments, **averages, **states})
         self._saved_step, self._saved_at = self.progress.step, time.perf_counter()
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -409,10 +444,11 @@ class Trainer:
             raise CheckpointError("The checkpoint holds weights only and cannot be resumed; resume from last/.")
         self.progress = progress = Progress.from_dict(facts)
         restore_optimizer(self.model, self.optimizer, checkpoint.training)
+        self.averaging.restore(checkpoint.training)
         restore_random_states(self.team, self.setup.device, checkpoint.training)
         self._loss_sum.fill_(progress.interval_loss)
         self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
-        self._batches = self.sampler.epoch(progress.epoch)
+        self._begin_epoch()
         if not 0 <= progress.position < len(self._batches):
             raise CheckpointError("The checkpoint's position is beyond the end of its epoch; it cannot be resumed.")
         self._saved_step = progress.step

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from seq2seq.config.fields import MOST_AVERAGED
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
 from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
@@ -241,8 +242,9 @@ def open_checkpoint(
     check_vocabulary(facts, stored, where, " and ".join(str(path) for path in stored.paths))
     tokenizer = stored.open()
     model = empty_model(config.model, tokenizer.source_size, tokenizer.target_size)
-    # Adam remembers two numbers for each weight; names and shapes take some kilobytes.
-    most = 12 * model.parameter_count() + 2**20
+    # Adam remembers two numbers for each weight, averages as many as they are of; names and shapes take some kilobytes.
+    copies = 3 + (MOST_AVERAGED if with_training else 0)
+    most = 4 * copies * model.parameter_count() + 2**20
     return run.load(name, with_training=with_training, most=most), tokenizer
 
 
