@@ -117,15 +117,25 @@ def open_runs(paths: Sequence[str]) -> None:
         seen.add(Path(path).resolve())
 
 
-def load_translator(args: argparse.Namespace, runs: Sequence[str]) -> Translator:
-    """The translator that the arguments of a verb describe: of one run, or an ensemble of several."""
-    from seq2seq.errors import RunError
-    from seq2seq.translation.ensemble import load_ensemble
-    from seq2seq.translation.risk import LeastRisk
+def check_search_arguments(args: argparse.Namespace) -> None:
+    """DecodingError for options that would change nothing beside the others."""
+    from seq2seq.errors import DecodingError
 
     if args.mbr is None and (args.candidates, args.sample) != (None, None):
         option = "--sample" if args.candidates is None else "--candidates"
-        raise RunError(f"{option} says among what --mbr chooses; give --mbr chrf as well, or leave it out.")
+        raise DecodingError(f"{option} says among what --mbr chooses; give --mbr chrf as well, or leave it out.")
+    if args.mbr is not None and args.coverage_penalty:
+        raise DecodingError("--mbr ranks by expected chrF alone; leave --coverage-penalty out, or --mbr.")
+    if args.sample is not None and (args.beam, args.length_penalty) != (None, None):
+        option = "--beam" if args.length_penalty is None else "--length-penalty"
+        raise DecodingError(f"--sample draws candidates without a beam; leave {option} out, or --sample.")
+
+
+def load_translator(args: argparse.Namespace, runs: Sequence[str]) -> Translator:
+    """The translator that the arguments of a verb describe: of one run, or an ensemble of several."""
+    from seq2seq.translation.ensemble import load_ensemble
+    from seq2seq.translation.risk import LeastRisk
+
     translator = load_ensemble(
         [Path(run) for run in runs], device=args.device, precision=args.precision, shortlist=args.shortlist
     )

@@ -11,6 +11,7 @@ from seq2seq.cli.decoding import (
     add_model_arguments,
     add_search_arguments,
     beam_used,
+    check_search_arguments,
     described,
     load_translator,
     open_runs,
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
     check_output(args.output, [args.source, *args.reference])
     runs = [args.run_folder, *args.more]
+    check_search_arguments(args)
     open_runs(runs)
     folder, _ = run_of(Path(args.run_folder))
     config = run_config(RunFolder.open(folder))

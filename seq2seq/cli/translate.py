@@ -15,6 +15,7 @@ from seq2seq.cli.decoding import (
     add_model_arguments,
     add_search_arguments,
     beam_width,
+    check_search_arguments,
     load_translator,
     open_runs,
     runs_and_file,
@@ -87,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.corpus.lines import read_lines
 
     runs, file = runs_and_file([args.run_folder, *args.more])
+    check_search_arguments(args)
     open_runs(runs)  # a misspelt run is said at once, before anything is read
     check_output(args.output, [file])
     total = None

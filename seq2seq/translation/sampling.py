@@ -87,5 +87,6 @@ def _chances(src_BS: Tensor, mask_BS: Tensor, limits: Sequence[int], K: int, see
     """Numbers from 0 to 1 for every word of every sample, (B,K,U)."""
     chances = np.zeros((len(limits), K, max(limits)), dtype=np.float32)
     for b, (row, mask, limit) in enumerate(zip(src_BS.cpu(), mask_BS.cpu(), limits, strict=True)):
-        chances[b, :, :limit] = np.random.default_rng([seed, *row[mask].tolist()]).random((K, limit), dtype=np.float32)
+        random = np.random.default_rng([seed, *row[mask].tolist()])
+        chances[b, :, :limit] = random.random((limit, K), dtype=np.float32).T
     return torch.from_numpy(chances)
