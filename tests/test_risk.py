@@ -65,8 +65,8 @@ TEXTS = {1: "the cat sat on the mat", 2: "the cat sat on a mat", 3: "a cat sat o
 
 
 def chosen(pool: list[tuple[int, float]], **how: bool) -> list[tuple[int, float]]:
-    found = [Finished([number], log_probability, True) for number, log_probability in pool]
-    ranked = LeastRisk(len(pool), **how).ranked(found, lambda one: TEXTS[one.ids[0]])
+    found = [Finished([number], log_probability / 3, True) for number, log_probability in pool]
+    ranked = LeastRisk(len(pool), **how).ranked(found, lambda one: TEXTS[one.ids[0]], 0.0)
     return [(hypothesis.ids[0], hypothesis.score) for hypothesis in ranked]
 
 
@@ -81,6 +81,12 @@ def test_what_is_like_the_others_wins_over_what_is_a_little_more_probable() -> N
 
 def test_of_one_candidate_that_is_sure_the_others_change_nothing() -> None:
     assert chosen([(4, 0.0), (1, -50.0), (2, -50.0)])[0] == (4, pytest.approx(100.0))
+
+
+def test_candidates_weigh_by_their_score_so_that_short_ones_have_no_start() -> None:
+    short, long, like = Finished([4], -2.0, True), Finished([1] * 19, -8.0, True), Finished([2] * 19, -8.0, True)
+    best = [LeastRisk(3).ranked([short, long, like], lambda one: TEXTS[one.ids[0]], p)[0].ids[0] for p in (0.0, 1.0)]
+    assert best == [4, 1]
 
 
 def test_samples_weigh_by_being_drawn_often() -> None:

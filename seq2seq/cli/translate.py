@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "more",
         nargs="*",
-        metavar="RUN ... FILE",
+        metavar="RUN|FILE",
         help="further runs make an ensemble; what is no folder and comes last is the text to translate, also .gz or "
         ".xz (default: standard input)",
     )

@@ -195,7 +195,7 @@ class Translator:
         beam = self.decoding.beam_size if beam_size is None else beam_size
         if self.risk is not None:
             return [
-                self.risk.ranked(pool, lambda one: self.text_of([one]))[:n_best]
+                self.risk.ranked(pool, lambda one: self.text_of([one]), self.decoding.length_penalty)[:n_best]
                 for pool in self._pool(rows, beam, self.risk)
             ]
         length, coverage = self.decoding.length_penalty, self.decoding.coverage_penalty
