@@ -201,6 +201,16 @@ def test_runs_of_different_vocabularies_are_refused(trained: Path, stranger: Pat
         assert done.out == ""
 
 
+def test_runs_into_different_languages_are_refused_though_they_share_a_vocabulary(
+    trained: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(trained, tmp_path / "back")
+    config = tmp_path / "back" / "config.yaml"
+    lines = config.read_text(encoding="utf-8").replace("target_language: de", "target_language: en").split("\n")
+    config.write_text("\n".join([lines[0], *lines[2:]]), encoding="utf-8")  # line 2 is the seal
+    in_process("translate", trained, tmp_path / "back", stdin=b"x\n").refused("'de'", "'en'", str(tmp_path / "back"))
+
+
 def test_what_is_no_run_or_named_twice_is_refused(trained: Path, tmp_path: Path) -> None:
     text = trained.parent / "test.en"
     in_process("translate", trained, text, text).refused(str(text), "comes last")

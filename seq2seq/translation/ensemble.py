@@ -73,12 +73,12 @@ def load_ensemble(
 ) -> Translator:
     """One translator of several runs (or of one); decoding settings, language and shortlist are those of the first.
 
-    CheckpointError where the runs do not share their vocabularies.
+    CheckpointError where the runs do not share vocabularies and target language.
     """
     first = Translator.load(paths[0], device=device, precision=precision, shortlist=shortlist)
     others = [Translator.load(path, device=device, precision=precision) for path in paths[1:]]
     for path, other in zip(paths[1:], others, strict=True):
-        _check_vocabularies(paths[0], first, path, other)
+        _check_members(paths[0], first, path, other)
     if not others:
         return first
     members = [first.model, *(other.model for other in others)]
@@ -91,7 +91,13 @@ def load_ensemble(
     return first
 
 
-def _check_vocabularies(path: Path, one: Translator, other_path: Path, other: Translator) -> None:
+def _check_members(path: Path, one: Translator, other_path: Path, other: Translator) -> None:
+    languages = [each.target_language.lower().replace("_", "-").split("-")[0] for each in (one, other)]
+    if languages[0] != languages[1]:
+        raise CheckpointError(
+            f"{path} translates into {one.target_language!r} and {other_path} into {other.target_language!r}; the "
+            "members of an ensemble write one language."
+        )
     if one.tokenizer.fingerprint() == other.tokenizer.fingerprint():
         return
     sizes = [f"{each.tokenizer.source_size:,} and {each.tokenizer.target_size:,}" for each in (one, other)]
