@@ -33,6 +33,10 @@ class DeviceError(Seq2SeqError):
     """The device that was asked for is not on this machine."""
 
 
+class DecodingError(Seq2SeqError):
+    """Translations cannot be searched for as asked: settings contradict one another."""
+
+
 class ScoringError(Seq2SeqError):
     """Hypotheses and references cannot be compared."""
 

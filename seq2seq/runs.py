@@ -1,6 +1,7 @@
 """A run folder: everything that a training made and everything that a translation needs.
 
     config.yaml        all settings, resolved, with a digest in its heading
+    decoding.json      how to search, where `seq2seq tune` has chosen it
     tokenizer.model    (or tokenizer.source.model and tokenizer.target.model)
     best/  last/       weights.safetensors and checkpoint.json; last/ also training.safetensors, for a resume
     metrics.jsonl      one JSON object a line; train.log: the same for people
@@ -34,7 +35,8 @@ Read = TypeVar("Read")
 # What a crash can leave of a checkpoint called `last`: the next one, whole or not, and the one before.
 _NEXT, _BEFORE = ".next", ".before"
 _SHORTLIST = "shortlist.safetensors"
-_OUR_FILES = ("config.yaml", _SHORTLIST, "metrics.jsonl", "train.log", "test.json", ".lock")
+TUNED = "decoding.json"
+_OUR_FILES = ("config.yaml", TUNED, _SHORTLIST, "metrics.jsonl", "train.log", "test.json", ".lock")
 _MOST_CONFIG = 1_000_001  # bytes; one more than is read as settings
 # The first two lines of a config.yaml that the program wrote; the digest is that of all lines but its own.
 _HEADING = "# All settings of this run, as seq2seq {} understood them."

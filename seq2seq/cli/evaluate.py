@@ -7,27 +7,33 @@ import json
 import sys
 from pathlib import Path
 
-from seq2seq.cli.translate import (
+from seq2seq.cli.decoding import (
     add_model_arguments,
-    batch_size,
-    beam_width,
-    check_output,
-    in_parts,
+    add_search_arguments,
+    beam_used,
+    check_search_arguments,
+    described,
     load_translator,
-    refuse_nonsense,
+    open_runs,
+    unusual,
 )
+from seq2seq.cli.translate import check_output, in_parts, refuse_nonsense
 
 SUMMARY = "Translates a test set and scores it: BLEU and chrF with their signatures."
 EXAMPLES = """
 seq2seq evaluate runs/en-de
 seq2seq evaluate runs/en-de --source test.en --reference test.de --json
 seq2seq evaluate runs/en-zh --beam 1 --output translations.zh
+seq2seq evaluate runs/one runs/two runs/three                   (an ensemble)
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of this verb."""
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or RUN/best or RUN/last")
+    parser.add_argument(
+        "more", nargs="*", metavar="RUN", help="further runs make an ensemble; the first names the test set"
+    )
     parser.add_argument("--source", metavar="FILE", help="sentences to translate (default: data.test of the run)")
     parser.add_argument(
         "--reference",
@@ -36,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="their translations; again for further references",
     )
-    parser.add_argument("--beam", type=beam_width, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
-    parser.add_argument("--batch-size", type=batch_size, metavar="N", help="sentences translated together")
+    add_search_arguments(parser)
     add_model_arguments(parser)
     parser.add_argument(
         "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
@@ -63,12 +68,15 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None and not Path(args.output).absolute().parent.is_dir():
         raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
     check_output(args.output, [args.source, *args.reference])
+    runs = [args.run_folder, *args.more]
+    check_search_arguments(args)
+    open_runs(runs)
     folder, _ = run_of(Path(args.run_folder))
     config = run_config(RunFolder.open(folder))
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
     keep_freed_memory()
-    translator = load_translator(args)
-    found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
+    translator = load_translator(args, runs)
+    found = list(translator.translate(test.sources, batch_size=args.batch_size))
     refuse_nonsense(sum(not translation.is_finite for translation in found), args.run_folder)
     texts = [translation.text for translation in found]
     if args.output is not None:
@@ -84,9 +92,10 @@ def run(args: argparse.Namespace) -> int:
     ]
     for note in filter(None, notes):
         print(f"seq2seq: {note}", file=sys.stderr)
-    beam = args.beam or translator.decoding.beam_size
     if args.json:
-        print(json.dumps({"lines": len(texts), "beam_size": beam, **scores.as_dict()}, ensure_ascii=False))
+        facts = {"lines": len(texts), "beam_size": beam_used(translator)}
+        how = unusual(translator, args)
+        print(json.dumps({**facts, **({"decoding": how} if how else {}), **scores.as_dict()}, ensure_ascii=False))
     else:
-        print(f"{len(texts):,} sentences, beam {beam}", *scores.lines(), sep="\n")
+        print(f"{len(texts):,} sentences, {described(translator, args)}", *scores.lines(), sep="\n")
     return 0

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import argparse
 import queue
-import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+from seq2seq.cli.decoding import (
+    add_model_arguments,
+    add_search_arguments,
+    beam_width,
+    check_search_arguments,
+    load_translator,
+    open_runs,
+    runs_and_file,
+)
 
 if TYPE_CHECKING:
     from seq2seq.translation.translator import Translation, Translator
@@ -21,6 +30,8 @@ seq2seq translate runs/en-de test.en --output test.out.de
 echo 'A man sleeps on a couch.' | seq2seq translate runs/en-de
 seq2seq translate runs/en-de                                   (a prompt; leave it with Ctrl-D)
 seq2seq translate runs/en-de test.en --beam 8 --n-best 3
+seq2seq translate runs/one runs/two runs/three test.en         (an ensemble)
+seq2seq translate runs/en-de test.en --mbr chrf --candidates 40
 """
 
 # So many batches are collected before lines are sorted by length and translated.
@@ -40,10 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run_folder", metavar="RUN", help="the folder of a run (its best checkpoint), or RUN/best or RUN/last"
     )
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="text to translate, also .gz or .xz (default: standard input)"
+        "more",
+        nargs="*",
+        metavar="RUN|FILE",
+        help="further runs make an ensemble; what is no folder and comes last is the text to translate, also .gz or "
+        ".xz (default: standard input)",
     )
     parser.add_argument("--output", metavar="FILE", help="where the translations go (default: standard output)")
-    parser.add_argument("--beam", type=beam_width, metavar="N", help="hypotheses kept side by side; 1 is greedy search")
     parser.add_argument(
         "--n-best",
         type=beam_width,
@@ -51,47 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the N best of each line, as `line ||| translation ||| score`",
     )
-    parser.add_argument("--batch-size", type=batch_size, metavar="N", help="sentences translated together")
+    add_search_arguments(parser)
     add_model_arguments(parser)
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares how a model is to compute, for each verb that translates."""
-    parser.add_argument(
-        "--precision",
-        default="fp32",
-        choices=("fp32", "bf16", "int8"),
-        help="fp32 (default), or faster and nearly the same: bf16, or int8 on an x86 processor",
-    )
-    parser.add_argument(
-        "--shortlist", action="store_true", help="choose among the words that the source makes likely: faster"
-    )
-    parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
-
-
-def load_translator(args: argparse.Namespace) -> Translator:
-    """The translator that the arguments of a verb describe."""
-    from seq2seq.translation.translator import Translator
-
-    return Translator.load(
-        Path(args.run_folder), device=args.device, precision=args.precision, shortlist=args.shortlist
-    )
-
-
-def _whole_number(text: str, most: int) -> int:
-    if not re.fullmatch("[0-9]{1,9}", text) or not 0 < int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most:,}")
-    return int(text)
-
-
-def beam_width(text: str) -> int:
-    """The range of decoding.beam_size."""
-    return _whole_number(text, 1024)
-
-
-def batch_size(text: str) -> int:
-    """The range of decoding.batch_size."""
-    return _whole_number(text, 1_000_000)
 
 
 def check_output(output: str | None, reads: Iterable[str | None]) -> None:
@@ -111,23 +86,24 @@ def check_output(output: str | None, reads: Iterable[str | None]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Translates everything that comes in."""
     from seq2seq.corpus.lines import read_lines
-    from seq2seq.runs import RunFolder, run_of
 
-    RunFolder.open(run_of(Path(args.run_folder))[0])  # a misspelt run is said at once, before anything is read
-    check_output(args.output, [args.file])
+    runs, file = runs_and_file([args.run_folder, *args.more])
+    check_search_arguments(args)
+    open_runs(runs)  # a misspelt run is said at once, before anything is read
+    check_output(args.output, [file])
     total = None
     # A bad line near the end must not cost the work before it, so the whole file is read once before; what a pipe has
     # given it will not give again.
-    if args.file is not None and (Path(args.file).is_file() or not Path(args.file).exists()):
-        total = sum(1 for _ in read_lines(args.file, advice="Convert the text to UTF-8."))
+    if file is not None and (Path(file).is_file() or not Path(file).exists()):
+        total = sum(1 for _ in read_lines(file, advice="Convert the text to UTF-8."))
     from seq2seq.model.device import keep_freed_memory
 
     keep_freed_memory()
-    translator = load_translator(args)
-    if args.file is None and args.output is None and sys.stdin.isatty():
+    translator = load_translator(args, runs)
+    if file is None and args.output is None and sys.stdin.isatty():
         return _prompt(translator, args)
-    source: str | BinaryIO = _standard_input() if args.file is None else args.file
-    name = "standard input" if args.file is None else args.file
+    source: str | BinaryIO = _standard_input() if file is None else file
+    name = "standard input" if file is None else file
     lines = (line or "" for line in read_lines(source, name=name, advice="Convert the text to UTF-8."))
     if args.output is None:
         _translate_all(translator, lines, sys.stdout, args, total)

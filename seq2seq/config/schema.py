@@ -385,6 +385,13 @@ class DecodingConfig(Section):
     length_penalty: Number = Field(
         default=1.0, ge=0, le=100, description="Power of the length that divides a score; higher favours longer output."
     )
+    coverage_penalty: Number = Field(
+        default=0.0,
+        ge=0,
+        le=100,
+        description="Weight of the source words that no target word has attended to when finished hypotheses are "
+        "ranked (Wu et al. 2016, section 7); 0 ranks without it, and faster.",
+    )
     max_length_ratio: Number = Field(
         default=2.0, gt=0, le=1000, description="Longest translation as a multiple of the source's length in pieces."
     )

@@ -8,13 +8,19 @@ never the caller.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.errors import ScoringError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from sacrebleu.metrics.bleu import BLEU
 
 # Tokenizers of sacreBLEU that need nothing but sacreBLEU. The `spm` and `flores` ones fetch a model from the network at
 # their first use; a scorer that works only online is not offered.
@@ -116,6 +122,30 @@ def score(
         ),
         chrf=Score(name=chrf_result.name, value=chrf_result.score, signature=chrf.get_signature().format(), details={}),
     )
+
+
+def bleu_counts(hypothesis: str, reference: str, tokenizer: str) -> NDArray[np.int64]:
+    """What a sentence adds to BLEU, (10,): matching runs of one to four words, all runs, and the two lengths."""
+    import numpy as np
+
+    # The tokenizer remembers what it has cut, so one of them serves all sentences.
+    one = _sentence_bleu(tokenizer).sentence_score(hypothesis.rstrip(), [reference.rstrip()])
+    return np.array([*one.counts, *one.totals, one.sys_len, one.ref_len], dtype=np.int64)
+
+
+def bleu_of_counts(counts_N: NDArray[np.int64]) -> float:
+    """BLEU, 0 to 100, of the sum of what sentences add to it; the number of `score` for the same sentences."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    counts = counts_N.tolist()
+    return float(BLEU.compute_bleu(counts[:4], counts[4:8], counts[8], counts[9], smooth_method="exp").score)
+
+
+@functools.cache
+def _sentence_bleu(tokenizer: str) -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(tokenize=tokenizer, effective_order=True)  # otherwise it warns that sentences are short
 
 
 def default_tokenizer(language: str) -> str:

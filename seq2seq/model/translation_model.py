@@ -169,6 +169,20 @@ class TranslationModel(nn.Module):
         readout_R1E, _, state = self.decode(previous_R.unsqueeze(1), state)
         return self.output_layer(readout_R1E.squeeze(1)), state
 
+    def log_probabilities(self, previous_R: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """The log-probabilities of all words after `previous_R` (R,V), in fp32, and the state after it.
+
+        Padding and the begin mark are never said; they get -inf, and nobody gets their share.
+        """
+        logit_RV, state = self.logits(previous_R, state)
+        log_probability_RV = logit_RV.log_softmax(dim=1)
+        log_probability_RV[:, list(NEVER_SAID)] = -torch.inf
+        return log_probability_RV, state
+
+    def words(self, place_RC: Tensor, state: DecoderState) -> Tensor:
+        """The ids of the words at these places of `log_probabilities`: the places themselves."""
+        return place_RC
+
     def parameter_count(self) -> int:
         """Trainable numbers; a tied matrix counts once."""
         return sum(parameter.numel() for parameter in self.parameters())

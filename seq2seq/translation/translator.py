@@ -10,13 +10,14 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import torch
+from torch import Tensor
 
 from seq2seq.config.fields import MOST_AVERAGED
 from seq2seq.corpus.batches import collate_sources
@@ -28,10 +29,17 @@ from seq2seq.model.device import choose_device, in_halves
 from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, empty_model, fill
 from seq2seq.runs import Checkpoint, RunFolder, run_of
+from seq2seq.translation.ranking import Finished, finished, ranked, with_coverage
+from seq2seq.translation.risk import LeastRisk
+from seq2seq.translation.sampling import sample
 from seq2seq.translation.search import Hypothesis, SearchSettings, StepModel, search
+from seq2seq.translation.tuned import tuned_decoding
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config, DataConfig, DecodingConfig
+
+Found = TypeVar("Found")
+Parts = list[list[Finished]]  # what was finished for each part of a line
 
 # Languages written without blanks: parts of a split line are joined as they are.
 _NO_BLANKS = ("zh", "cmn", "yue", "ja", "th", "lo", "km", "my", "bo")
@@ -47,7 +55,10 @@ _SPARE_LENGTH = 10
 
 @dataclass(frozen=True)
 class Candidate:
-    """One translation of a line: its text and its score (log-probability / length^penalty; of split lines the mean)."""
+    """One translation of a line: its text and the score it is ranked by; of split lines the mean.
+
+    That is log-probability / length^penalty, with what coverage adds, or the expected chrF where least risk decides.
+    """
 
     text: str
     score: float
@@ -73,7 +84,10 @@ class Translation:
 
 
 class Translator:
-    """A model with its tokenizer, ready to translate on one device."""
+    """A model with its tokenizer, ready to translate on one device.
+
+    `decoding` may be exchanged at any time; `risk` chooses by minimum Bayes risk in place of the model's own score.
+    """
 
     def __init__(
         self,
@@ -85,6 +99,9 @@ class Translator:
     ) -> None:
         self.model, self.tokenizer, self.decoding = model, tokenizer, decoding
         self.search_model: StepModel[Any] = model
+        self.members = [model]  # several in an ensemble
+        self.shortlist: Shortlist | None = None
+        self.risk: LeastRisk | None = None
         self.target_language, self.longest_source = data.target_language, data.max_length
         self.device = device
 
@@ -102,16 +119,18 @@ class Translator:
         chosen = choose_device(device)
         checkpoint, tokenizer = open_checkpoint(run, name, config)
         model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
-        translator = cls(compact(model, precision), tokenizer, config.decoding, config.data, chosen)
+        decoding = tuned_decoding(run, config.decoding)
+        translator = cls(compact(model, precision), tokenizer, decoding, config.data, chosen)
         if shortlist:
-            words = _shortlist(run, checkpoint.facts, tokenizer).to(chosen)
-            translator.search_model = Shortlisted(translator.model, words)
+            translator.shortlist = _shortlist(run, checkpoint.facts, tokenizer).to(chosen)
+            translator.search_model = Shortlisted(translator.model, translator.shortlist)
         return translator
 
     def compacted(self, precision: str) -> Translator:
         """The same translator with its model, as it is now, in another precision."""
         other = copy.copy(self)
         other.model = other.search_model = compact(self.model, precision)
+        other.members = [other.model]
         return other
 
     def translate(
@@ -126,7 +145,30 @@ class Translator:
 
         A batch for which memory does not suffice is translated in halves; MemoryError where it does not for one line.
         """
-        jobs = [_Job(line, self._parts(line)) for line in lines]
+        jobs = self._found(lines, batch_size, lambda rows: self._search(rows, beam_size, n_best))
+        for job in jobs:
+            yield self._finish(job, n_best)
+
+    def finished(self, lines: Sequence[str], beam_size: int, batch_size: int | None = None) -> list[Parts]:
+        """For each line and each of its parts all that a beam of this width finished, with coverage, to be ranked."""
+        jobs = self._found(lines, batch_size, lambda rows: self._all_finished(rows, beam_size))
+        return [[job.found[place] for place in range(len(job.parts))] for job in jobs]
+
+    def text_of(self, parts: Sequence[Hypothesis | Finished]) -> str:
+        """The text of a line, from one hypothesis for each of its parts."""
+        joint = "" if self.target_language.lower().replace("_", "-").split("-")[0] in _NO_BLANKS else " "
+        # A model can spell any byte, a line break too; one line in is one line out.
+        texts = [clean(self.tokenizer.decode_target(part.ids)) for part in parts]
+        return joint.join(text for text in texts if text)
+
+    def _found(
+        self,
+        lines: Sequence[str],
+        batch_size: int | None,
+        search_rows: Callable[[Sequence[list[int]]], list[list[Found]]],
+    ) -> list[_Job[Found]]:
+        """What a search finds for each part of each line."""
+        jobs: list[_Job[Found]] = [_Job(line, self._parts(line)) for line in lines]
         parts = [(job, place) for job in jobs for place in range(len(job.parts))]
         # Similar lengths together, equal lengths in the order of the input: little padding, and the same every time.
         parts.sort(key=lambda part: len(part[0].parts[part[1]]))
@@ -134,11 +176,10 @@ class Translator:
         for first in range(0, len(parts), size):
             batch = parts[first : first + size]
             rows = [job.parts[place] for job, place in batch]
-            found = chain.from_iterable(in_halves(rows, lambda some: self._search(some, beam_size, n_best)))
+            found = chain.from_iterable(in_halves(rows, search_rows))
             for (job, place), hypotheses in zip(batch, found, strict=True):
                 job.found[place] = hypotheses
-        for job in jobs:
-            yield self._finish(job, n_best)
+        return jobs
 
     def _parts(self, line: str) -> list[list[int]]:
         """The pieces of a line in parts that the model can read; none for a blank line."""
@@ -153,39 +194,72 @@ class Translator:
 
     def _search(self, rows: Sequence[list[int]], beam_size: int | None, n_best: int) -> list[list[Hypothesis]]:
         beam = self.decoding.beam_size if beam_size is None else beam_size
+        if self.risk is not None:
+            return [
+                self.risk.ranked(pool, lambda one: self.text_of([one]), self.decoding.length_penalty)[:n_best]
+                for pool in self._pool(rows, beam, self.risk)
+            ]
+        length, coverage = self.decoding.length_penalty, self.decoding.coverage_penalty
+        widest = max(beam, n_best)
+        if not coverage or widest == 1:
+            return self._beam(rows, beam, n_best)[0]
+        found = self._all_finished(rows, widest)
+        return [ranked(these, length, coverage)[:n_best] for these in found]
+
+    def _pool(self, rows: Sequence[list[int]], beam_size: int, risk: LeastRisk) -> list[list[Finished]]:
+        """The candidates among which least risk chooses: samples, or the best of a beam."""
+        if not risk.sampled:
+            hypotheses, limits = self._beam(rows, max(beam_size, risk.candidates), risk.candidates)
+            return [finished(these, limit) for these, limit in zip(hypotheses, limits, strict=True)]
+        src_BS, mask_BS, limits = self._read(rows)
+        with torch.inference_mode():
+            return sample(self.search_model, src_BS, mask_BS, limits, risk.candidates, risk.seed)  # type: ignore[arg-type]
+
+    def _all_finished(self, rows: Sequence[list[int]], beam_size: int) -> list[list[Finished]]:
+        """Everything that a beam holds at its end, with coverage."""
+        hypotheses, limits = self._beam(rows, beam_size, beam_size)
+        found = [finished(these, limit) for these, limit in zip(hypotheses, limits, strict=True)]
+        src_BS, mask_BS, _ = self._read(rows)
+        with torch.inference_mode():
+            return with_coverage(found, self.members, src_BS, mask_BS)
+
+    def _beam(self, rows: Sequence[list[int]], beam_size: int, n_best: int) -> tuple[list[list[Hypothesis]], list[int]]:
+        """What search finds, and the limits that it kept."""
         settings = SearchSettings(
             bos=BOS,
             eos=EOS,
-            beam_size=beam,
+            beam_size=beam_size,
             length_penalty=self.decoding.length_penalty,
             n_best=n_best,
         )
-        limits = [math.ceil(self.decoding.max_length_ratio * len(row)) + _SPARE_LENGTH for row in rows]
-        src_BS, mask_BS = collate_sources(rows)
+        src_BS, mask_BS, limits = self._read(rows)
         with torch.inference_mode():
-            return search(self.search_model, src_BS.to(self.device), mask_BS.to(self.device), limits, settings)
+            return search(self.search_model, src_BS, mask_BS, limits, settings), limits
 
-    def _finish(self, job: _Job, n_best: int) -> Translation:
+    def _read(self, rows: Sequence[list[int]]) -> tuple[Tensor, Tensor, list[int]]:
+        """Sources and their mask on the device, and how long each translation may become."""
+        src_BS, mask_BS = collate_sources(rows)
+        limits = [math.ceil(self.decoding.max_length_ratio * len(row)) + _SPARE_LENGTH for row in rows]
+        return src_BS.to(self.device), mask_BS.to(self.device), limits
+
+    def _finish(self, job: _Job[Hypothesis], n_best: int) -> Translation:
         """Texts from ids. The n-th candidate of a split line joins the n-th (or last) candidates of its parts."""
-        joint = "" if self.target_language.lower().replace("_", "-").split("-")[0] in _NO_BLANKS else " "
         candidates = []
         most = min(n_best, max((len(found) for found in job.found.values()), default=0))
         for rank in range(most):
             chosen = [job.found[place][min(rank, len(job.found[place]) - 1)] for place in range(len(job.parts))]
-            # A model can spell any byte, a line break too; one line in is one line out.
-            texts = [clean(self.tokenizer.decode_target(hypothesis.ids)) for hypothesis in chosen]
             score = sum(hypothesis.score for hypothesis in chosen) / len(chosen)
-            candidates.append(Candidate(joint.join(text for text in texts if text), score))
+            candidates.append(Candidate(self.text_of(chosen), score))
         return Translation(job.line, candidates, max(1, len(job.parts)))
 
 
 @dataclass
-class _Job:
+class _Job(Generic[Found]):
     """A line on its way: its parts in ids and what the search found for each."""
 
     line: str
     parts: list[list[int]]
-    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    found: dict[int, list[Found]] = field(default_factory=dict)
 
 
 def _passages(text: str) -> Iterator[str]:
