@@ -225,6 +225,7 @@ def _show_result(folder: RunFolder, test: TestSet | None, device: str) -> None:
     """Score the best checkpoint on the test set, show some of its translations, and say how to make more."""
     import json
 
+    from seq2seq.cli.explanation import shown
     from seq2seq.cli.translate import in_parts
     from seq2seq.evaluation.scores import score
     from seq2seq.translation.translator import Translator
@@ -246,18 +247,9 @@ def _show_result(folder: RunFolder, test: TestSet | None, device: str) -> None:
         print("\nSome of its translations:")
         step = max(1, len(sources) // 3)
         for index in range(0, min(len(sources), 3 * step), step):
-            print(f"  source       {_shown(sources[index])}")
-            print(f"  translation  {_shown(texts[index])}")
-            print(f"  reference    {_shown(targets[index])}\n")
+            print(f"  source       {shown(sources[index])}")
+            print(f"  translation  {shown(texts[index])}")
+            print(f"  reference    {shown(targets[index])}\n")
     elif not sys.stdout.isatty():
         print()
     print(f"Translate your own sentences:  seq2seq translate {shlex.quote(str(folder.path))}", flush=True)
-
-
-def _shown(text: str) -> str:
-    """A sentence for a person: on one line, and without the characters that a terminal takes for commands."""
-    import unicodedata
-
-    from seq2seq.corpus.lines import clean
-
-    return "".join("\ufffd" if unicodedata.category(letter) == "Cc" else letter for letter in clean(text))

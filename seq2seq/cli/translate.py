@@ -94,7 +94,7 @@ def batch_size(text: str) -> int:
     return _whole_number(text, 1_000_000)
 
 
-def check_output(output: str | None, reads: Iterable[str | None]) -> None:
+def check_output(output: str | None, reads: Iterable[str | None], option: str = "--output") -> None:
     """RunError where what is written would take the place of what is read, or of a part of a run."""
     from seq2seq.errors import RunError
     from seq2seq.runs import is_part_of_a_run
@@ -103,9 +103,9 @@ def check_output(output: str | None, reads: Iterable[str | None]) -> None:
         return
     for path in reads:
         if path is not None and Path(path).exists() and Path(output).samefile(path):
-            raise RunError(f"--output {output} is the file {path}, which is read here; give another name.")
+            raise RunError(f"{option} {output} is the file {path}, which is read here; give another name.")
     if is_part_of_a_run(Path(output)):
-        raise RunError(f"--output {output} is part of a run, which needs it; give another name.")
+        raise RunError(f"{option} {output} is part of a run, which needs it; give another name.")
 
 
 def run(args: argparse.Namespace) -> int:
