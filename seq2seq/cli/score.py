@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--language",
-        type=_language_code,
+        type=language_code,
         metavar="CODE",
         help="target language (zh, ja, de, ...): chooses BLEU's tokenizer (default: 13a, for words between blanks)",
     )
@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object, with unrounded scores")
 
 
-def _language_code(text: str) -> str:
+def language_code(text: str) -> str:
+    """A language code, as an argument."""
     if not re.fullmatch("[A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a language code such as en, zh or pt_BR")
     return text
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if paths.count("-") > 1:
         raise ScoringError("Standard input (-) can be read once; name a file for the other side.")
     names = ["standard input" if path == "-" else path for path in paths]
-    hypotheses, *references = [_lines(path, name) for path, name in zip(paths, names, strict=True)]
+    hypotheses, *references = [text_lines(path, name) for path, name in zip(paths, names, strict=True)]
     sources = None if args.source is None else references.pop()
     for name, side in zip(names, [hypotheses, *references], strict=False):
         refuse_pieces(side, name)
@@ -125,7 +126,8 @@ def _explained(
     )
 
 
-def _lines(path: str, name: str) -> list[str]:
+def text_lines(path: str, name: str) -> list[str]:
+    """The lines of a file, or of standard input for `-`; bad ones refuse."""
     from seq2seq.corpus.lines import read_lines
 
     stream = sys.stdin.buffer if path == "-" else path
