@@ -88,10 +88,14 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
     from seq2seq.cli.signals import StopRequest
     from seq2seq.config.loading import dump_config
     from seq2seq.training.prepare import prepare
+    from seq2seq.training.progress import Several
+    from seq2seq.training.tensorboard import Board, require_tensorboard
 
+    if config.training.tensorboard:
+        require_tensorboard()
     _set_up(config, team)
     checkpoint, tokenizer = _last_checkpoint(config, folder) if resume else (None, None)
-    with Display(folder) as display:
+    with Display(folder) as display, Board(folder, wanted=config.training.tensorboard) as board:
         prepared = prepare(config, tokenizer, stage=display.said)
         for message in prepared.messages:
             display.said(message)
@@ -105,7 +109,9 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
                 words = checkpoint.facts.get("shortlist")
             team.wait()  # the others have waited for this
             team.collect(checkpoint is not None)  # and do the same
-            trainer = _trainer(config, prepared, model, checkpoint, folder, team, display, stop, words)
+            listener = Several(display, board)
+            trainer = _trainer(config, prepared, model, checkpoint, folder, team, listener, stop, words)
+            board.show(prepared.validation, trainer.validator.translator)
             display.describe(config, prepared, trainer)
             summary = trainer.train()
         display.summary(summary, folder)

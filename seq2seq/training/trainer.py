@@ -132,6 +132,7 @@ class Trainer:
             model, train, settings.label_smoothing, setup.device, setup.precision, self.team, self._said_of_update
         )
         self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
+        self._gradient_norm = torch.zeros(())
         self._saved_step, self._saved_at = -1, time.perf_counter()
         self._batches = self.sampler.epoch(0)
         # So many batches make an update; the last one of an epoch has what is left.
@@ -241,6 +242,7 @@ class Trainer:
         usable = torch.isfinite(norm) & (loss_sum <= HIGHEST_LOSS * tokens)  # NaN is not; nor is an update of nothing
         usable &= tokens > 0
         self._loss_sum += torch.where(usable, loss_sum, 0.0)
+        self._gradient_norm = norm
         outcome = Outcome(progress.step, tokens, torch.stack([loss_sum, usable.to(loss_sum.dtype)]))
         if self._waits:
             if bool(usable):
@@ -324,6 +326,7 @@ class Trainer:
         self._tick()
         tokens = progress.interval_tokens
         loss = self._loss_sum.item() / tokens if tokens else math.nan
+        norm = self._gradient_norm.item()  # of the last update, before it was clipped
         self._report(
             {
                 "event": "train",
@@ -331,6 +334,7 @@ class Trainer:
                 "epoch": progress.epoch if progress.position == 0 else progress.epoch + 1,
                 "loss": round(loss, 6) if math.isfinite(loss) else None,
                 "learning_rate": self.schedule.rate(progress.step),
+                "gradient_norm": round(norm, 6) if math.isfinite(norm) else None,
                 "target_tokens": progress.target_tokens,
                 "target_tokens_per_second": round(tokens / max(progress.interval_seconds, 1e-9), 1),
                 "elapsed_seconds": round(progress.elapsed_seconds, 3),
@@ -352,6 +356,7 @@ class Trainer:
         progress.validation_due = False
         self._tick()
         self._report({"event": "validation", "step": progress.step, **result.scores()})
+        self.listener.validated(progress.step, result)
         better = self._choose(result)
         self.schedule.after_validation(better)
         progress.plateau_scale, progress.plateau_waited = self.schedule.scale, self.schedule.waited
