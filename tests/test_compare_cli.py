@@ -130,7 +130,9 @@ def test_for_people_there_are_tables_and_sentences_side_by_side(files: dict[str,
     assert "Lost most" not in done.out
 
 
-def test_what_cannot_be_compared_is_refused(files: dict[str, Path], trained: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_is_refused(
+    files: dict[str, Path], trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, reference = files["a.de"], files["b.de"], ("--reference", files["1.de"])
     in_process("compare", a, *reference).refused("two")
     in_process("compare", a, b).refused("--reference")
@@ -140,3 +142,5 @@ def test_what_cannot_be_compared_is_refused(files: dict[str, Path], trained: Pat
     short = write_lines(tmp_path / "short", TARGETS[1:])
     in_process("compare", a, short, *reference).refused("short", "59", "60")
     in_process("compare", a, tmp_path, *reference, "--source", files["test.en"]).refused("config.yaml")
+    monkeypatch.setenv("SACREBLEU_SEED", "often")
+    in_process("compare", a, b, *reference).refused("SACREBLEU_SEED", "often")

@@ -9,11 +9,13 @@ their mean and standard deviation.
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from seq2seq.errors import ScoringError
 from seq2seq.evaluation.scores import bleu_metric, refuse_what_does_not_pair, sentence_chrf
 
 if TYPE_CHECKING:
@@ -103,7 +105,13 @@ def compare(
     trials: int = RANDOMISATION_TRIALS,
     shown: int = 5,
 ) -> Comparison:
-    """Test every system against the first one. ScoringError where lines do not pair up."""
+    """Test every system against the first one. ScoringError where lines do not pair up.
+
+    The games of chance begin with the number in SACREBLEU_SEED, as sacreBLEU's do; without one with 12345.
+    """
+    seed = os.environ.get("SACREBLEU_SEED", "none")
+    if seed.lower() != "none" and not seed.isdecimal():
+        raise ScoringError(f"SACREBLEU_SEED is {seed!r} in the environment; give a whole number or none, or unset it.")
     for system in systems:
         names = [system.name, *(f"reference {number}" for number in range(1, len(references) + 1))]
         refuse_what_does_not_pair(system.hypotheses, references, names)

@@ -334,10 +334,10 @@ class Trainer:
                 "epoch": progress.epoch if progress.position == 0 else progress.epoch + 1,
                 "loss": round(loss, 6) if math.isfinite(loss) else None,
                 "learning_rate": self.schedule.rate(progress.step),
-                "gradient_norm": round(norm, 6) if math.isfinite(norm) else None,
                 "target_tokens": progress.target_tokens,
                 "target_tokens_per_second": round(tokens / max(progress.interval_seconds, 1e-9), 1),
                 "elapsed_seconds": round(progress.elapsed_seconds, 3),
+                "gradient_norm": round(norm, 6) if math.isfinite(norm) else None,
             }
         )
         self._loss_sum.zero_()
