@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +17,7 @@ from seq2seq.config.loading import load_config
 from seq2seq.config.schema import Config
 from seq2seq.evaluation.causes import MOST_CAUSES, Known, likely_causes
 from seq2seq.evaluation.diagnosis import Diagnosis, diagnose, repeats
-from seq2seq.evaluation.report import Explained, page
+from seq2seq.evaluation.report import _STYLE, Explained, page
 from seq2seq.evaluation.scores import edit_rate, score, sentence_chrf
 from seq2seq.evaluation.training_record import TrainingRecord, training_record
 from seq2seq.evaluation.training_text import compare_texts
@@ -215,8 +216,6 @@ def test_the_likeliest_cause_stands_first_and_there_are_three_at_most() -> None:
 
 
 def test_every_setting_that_is_advised_exists(config: Config) -> None:
-    import re
-
     source = Path("seq2seq/evaluation/causes.py")
     text = (Path(__file__).parent.parent / source).read_text(encoding="utf-8")
     named = set(re.findall(r'"((?:data|model|training|decoding|tokenizer)\.[a-z_.]+)"', text))
@@ -262,6 +261,25 @@ def test_the_page_is_whole_fetches_nothing_and_lets_no_sentence_be_markup() -> N
     assert "<script" not in text
     assert 'role="img"' in text
     assert "prefers-color-scheme: dark" in text
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2.2)."""
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_text_stands_out_from_its_ground_on_light_and_dark_screens() -> None:
+    schemes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{[^}]*\}", _STYLE)]
+    assert len(schemes) == 2
+    for scheme in schemes:
+        pairs = [
+            (text, ground, 4.5) for text in ("ink", "soft", "accent", "good", "bad") for ground in ("ground", "card")
+        ]
+        for one, other, least in [*pairs, ("bar", "rest", 3.0)]:
+            darker, lighter = sorted((luminance(scheme[one]), luminance(scheme[other])))
+            assert (lighter + 0.05) / (darker + 0.05) >= least, (one, other)
 
 
 def test_evaluate_explains_when_it_is_asked_to(trained: Path, tmp_path: Path) -> None:
