@@ -5,6 +5,7 @@
     tokenizer.model    (or tokenizer.source.model and tokenizer.target.model)
     best/  last/       weights.safetensors and checkpoint.json; last/ also training.safetensors, for a resume
     metrics.jsonl      one JSON object a line; train.log: the same for people
+    tensorboard/       the same for TensorBoard, where it was asked for
 
 A checkpoint is a folder whose checkpoint.json names every other file in it with size and SHA-256, and the tokenizer
 beside it; it is written beside the old one and takes its place by renaming, so a crash at any moment leaves one that is
@@ -36,7 +37,7 @@ Read = TypeVar("Read")
 _NEXT, _BEFORE = ".next", ".before"
 _SHORTLIST = "shortlist.safetensors"
 TUNED = "decoding.json"
-_OUR_FILES = ("config.yaml", TUNED, _SHORTLIST, "metrics.jsonl", "train.log", "test.json", ".lock")
+_OUR_FILES = ("config.yaml", TUNED, _SHORTLIST, "metrics.jsonl", "train.log", "test.json", "tensorboard", ".lock")
 _MOST_CONFIG = 1_000_001  # bytes; one more than is read as settings
 # The first two lines of a config.yaml that the program wrote; the digest is that of all lines but its own.
 _HEADING = "# All settings of this run, as seq2seq {} understood them."
@@ -314,6 +315,18 @@ class RunFolder:
                 stream.write(line + "\n")
         except OSError as error:  # one that comes from a write knows no name
             raise OSError(error.errno, error.strerror, str(path)) from error
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The events of metrics.jsonl; none where there is no such file. Lines that cannot be read are left out."""
+        path, events = self.path / "metrics.jsonl", []
+        for line in path.read_bytes().split(b"\n") if path.is_file() else []:
+            try:
+                event = json.loads(line)
+                if isinstance(event["step"], int) and isinstance(event["event"], str):
+                    events.append(event)
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+        return events
 
     def forget_metrics_after(self, step: int, *, validation_due: bool) -> int:
         """Drop what a run wrote after its last checkpoint, and its end: a resume tells that part again.

@@ -26,7 +26,10 @@ ROOMS = (
     "training",
     "cli",
 )
-HEAVY = ("torch", "numpy", "sacrebleu", "sentencepiece", "pydantic", "yaml", "safetensors", "torchtext", "tqdm")
+HEAVY = (
+    *("torch", "numpy", "sacrebleu", "sentencepiece", "pydantic", "yaml", "safetensors", "torchtext", "tqdm"),
+    *("matplotlib", "tensorboard"),
+)
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -73,7 +76,10 @@ def test_no_file_is_named_for_odds_and_ends() -> None:
     assert not names & {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["score", "--help"], ["train", "--help"], ["trian"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["trian"], *([verb, "--help"] for verb in ("score", "train", "compare", "plot"))],
+)
 def test_help_and_a_mistyped_verb_import_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\n"

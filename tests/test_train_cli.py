@@ -27,7 +27,7 @@ ASCII = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONC
 posix_only = pytest.mark.skipif(os.name != "posix", reason="signals and permissions of POSIX")
 
 FIELDS = {
-    "train": "event step epoch loss learning_rate target_tokens target_tokens_per_second elapsed_seconds",
+    "train": "event step epoch loss learning_rate target_tokens target_tokens_per_second elapsed_seconds gradient_norm",
     "validation": "event step loss perplexity bleu chrf",
     "end": "event step reason best_step elapsed_seconds peak_memory_mb",
 }

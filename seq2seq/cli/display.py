@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from seq2seq.training.prepare import Prepared
     from seq2seq.training.progress import Progress, Summary
     from seq2seq.training.trainer import Trainer
+    from seq2seq.training.validation import ValidationResult
 
 _REASONS = {
     "epochs": "all epochs done",
@@ -71,6 +72,9 @@ class Display:
             self._log(line)
         else:
             self._say(line)
+
+    def validated(self, step: int, result: ValidationResult) -> None:
+        pass
 
     def said(self, message: str) -> None:
         self._say(message)

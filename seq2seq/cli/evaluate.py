@@ -1,4 +1,4 @@
-"""`seq2seq evaluate`: translate a test set and score it."""
+"""`seq2seq evaluate`: translate a test set, score it, and say what the score is due to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from seq2seq.cli.decoding import (
     add_model_arguments,
@@ -17,11 +18,20 @@ from seq2seq.cli.decoding import (
     open_runs,
     unusual,
 )
+from seq2seq.cli.explanation import add_explaining_arguments, cause_lines, check_report, detail_lines, write_report
 from seq2seq.cli.translate import check_output, in_parts, refuse_nonsense
 
-SUMMARY = "Translates a test set and scores it: BLEU and chrF with their signatures."
+if TYPE_CHECKING:
+    from seq2seq.evaluation.report import Explained
+    from seq2seq.evaluation.scores import Scores
+    from seq2seq.evaluation.test_set import TestSet
+    from seq2seq.runs import RunFolder
+    from seq2seq.translation.translator import Translator
+
+SUMMARY = "Translates a test set, scores it (BLEU, chrF) and says what the score is due to."
 EXAMPLES = """
 seq2seq evaluate runs/en-de
+seq2seq evaluate runs/en-de --explain --report report.html
 seq2seq evaluate runs/en-de --source test.en --reference test.de --json
 seq2seq evaluate runs/en-zh --beam 1 --output translations.zh
 seq2seq evaluate runs/one runs/two runs/three                   (an ensemble)
@@ -48,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
     )
     parser.add_argument("--output", metavar="FILE", help="also write the translations to this file")
+    add_explaining_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object, with unrounded scores")
 
 
@@ -71,8 +82,10 @@ def run(args: argparse.Namespace) -> int:
     runs = [args.run_folder, *args.more]
     check_search_arguments(args)
     open_runs(runs)
+    check_report(args.report, [args.source, *args.reference, args.output])
     folder, _ = run_of(Path(args.run_folder))
-    config = run_config(RunFolder.open(folder))
+    run = RunFolder.open(folder)
+    config = run_config(run)
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
     keep_freed_memory()
     translator = load_translator(args, runs)
@@ -92,10 +105,58 @@ def run(args: argparse.Namespace) -> int:
     ]
     for note in filter(None, notes):
         print(f"seq2seq: {note}", file=sys.stderr)
+    explained = _explained(args, run, translator, test, texts, scores)
+    if args.report is not None:
+        write_report(args.report, explained)
     if args.json:
-        facts = {"lines": len(texts), "beam_size": beam_used(translator)}
+        facts: dict[str, Any] = {"lines": len(texts), "beam_size": beam_used(translator)}
         how = unusual(translator, args)
-        print(json.dumps({**facts, **({"decoding": how} if how else {}), **scores.as_dict()}, ensure_ascii=False))
-    else:
-        print(f"{len(texts):,} sentences, {described(translator, args)}", *scores.lines(), sep="\n")
+        facts |= {**({"decoding": how} if how else {}), **scores.as_dict(), **explained.as_dict()}
+        print(json.dumps(facts, ensure_ascii=False))
+        return 0
+    print(f"{len(texts):,} sentences, {described(translator, args)}", *scores.lines(), sep="\n")
+    if explained.edits is not None:
+        print(explained.edits.line())
+    if args.explain or sys.stdout.isatty():
+        print("", *detail_lines(explained.diagnosis), sep="\n")
+    print("", *cause_lines(explained.causes), sep="\n")
     return 0
+
+
+def _explained(
+    args: argparse.Namespace,
+    run: RunFolder,
+    translator: Translator,
+    test: TestSet,
+    texts: list[str],
+    scores: Scores,
+) -> Explained:
+    """What the translations, the training text and the record of the training say of the score."""
+    from seq2seq.evaluation.causes import Known, likely_causes
+    from seq2seq.evaluation.diagnosis import diagnose
+    from seq2seq.evaluation.report import Explained
+    from seq2seq.evaluation.scores import edit_rate
+    from seq2seq.evaluation.training_record import training_record
+    from seq2seq.evaluation.training_text import compare_with_training
+    from seq2seq.translation.translator import run_config
+
+    config, language, beam = run_config(run), translator.target_language, beam_used(translator)
+    diagnosis = diagnose(
+        texts,
+        test.references,
+        target_language=language,
+        tokenize=args.tokenize,
+        sources=test.sources,
+        training=compare_with_training(test.sources, config, translator.tokenizer),
+    )
+    known = Known(diagnosis, beam, config, training_record(run.metrics()))
+    thorough = args.explain or args.report is not None
+    return Explained(
+        title=str(run.path),
+        facts=[f"{len(texts):,} sentences", f"beam {beam}", *(Path(name).name for name in test.names)],
+        languages=(config.data.source_language, language),
+        scores=scores,
+        edits=edit_rate(texts, test.references, target_language=language) if thorough else None,
+        diagnosis=diagnosis,
+        causes=likely_causes(known),
+    )

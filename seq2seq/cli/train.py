@@ -88,10 +88,14 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
     from seq2seq.cli.signals import StopRequest
     from seq2seq.config.loading import dump_config
     from seq2seq.training.prepare import prepare
+    from seq2seq.training.progress import Several
+    from seq2seq.training.tensorboard import Board, require_tensorboard
 
+    if config.training.tensorboard:
+        require_tensorboard()
     _set_up(config, team)
     checkpoint, tokenizer = _last_checkpoint(config, folder) if resume else (None, None)
-    with Display(folder) as display:
+    with Display(folder) as display, Board(folder, wanted=config.training.tensorboard) as board:
         prepared = prepare(config, tokenizer, stage=display.said)
         for message in prepared.messages:
             display.said(message)
@@ -105,7 +109,9 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
                 words = checkpoint.facts.get("shortlist")
             team.wait()  # the others have waited for this
             team.collect(checkpoint is not None)  # and do the same
-            trainer = _trainer(config, prepared, model, checkpoint, folder, team, display, stop, words)
+            listener = Several(display, board)
+            trainer = _trainer(config, prepared, model, checkpoint, folder, team, listener, stop, words)
+            board.show(prepared.validation, trainer.validator.translator)
             display.describe(config, prepared, trainer)
             summary = trainer.train()
         display.summary(summary, folder)
@@ -227,6 +233,7 @@ def _show_result(folder: RunFolder, test: TestSet | None, device: str) -> None:
     """Score the best checkpoint on the test set, show some of its translations, and say how to make more."""
     import json
 
+    from seq2seq.cli.explanation import shown
     from seq2seq.cli.translate import in_parts
     from seq2seq.evaluation.scores import score
     from seq2seq.translation.translator import Translator
@@ -248,18 +255,9 @@ def _show_result(folder: RunFolder, test: TestSet | None, device: str) -> None:
         print("\nSome of its translations:")
         step = max(1, len(sources) // 3)
         for index in range(0, min(len(sources), 3 * step), step):
-            print(f"  source       {_shown(sources[index])}")
-            print(f"  translation  {_shown(texts[index])}")
-            print(f"  reference    {_shown(targets[index])}\n")
+            print(f"  source       {shown(sources[index])}")
+            print(f"  translation  {shown(texts[index])}")
+            print(f"  reference    {shown(targets[index])}\n")
     elif not sys.stdout.isatty():
         print()
     print(f"Translate your own sentences:  seq2seq translate {shlex.quote(str(folder.path))}", flush=True)
-
-
-def _shown(text: str) -> str:
-    """A sentence for a person: on one line, and without the characters that a terminal takes for commands."""
-    import unicodedata
-
-    from seq2seq.corpus.lines import clean
-
-    return "".join("\ufffd" if unicodedata.category(letter) == "Cc" else letter for letter in clean(text))

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
 
 
-def check_output(output: str | None, reads: Iterable[str | None]) -> None:
+def check_output(output: str | None, reads: Iterable[str | None], option: str = "--output") -> None:
     """RunError where what is written would take the place of what is read, or of a part of a run."""
     from seq2seq.errors import RunError
     from seq2seq.runs import is_part_of_a_run
@@ -78,9 +78,9 @@ def check_output(output: str | None, reads: Iterable[str | None]) -> None:
         return
     for path in reads:
         if path is not None and Path(path).exists() and Path(output).samefile(path):
-            raise RunError(f"--output {output} is the file {path}, which is read here; give another name.")
+            raise RunError(f"{option} {output} is the file {path}, which is read here; give another name.")
     if is_part_of_a_run(Path(output)):
-        raise RunError(f"--output {output} is part of a run, which needs it; give another name.")
+        raise RunError(f"{option} {output} is part of a run, which needs it; give another name.")
 
 
 def run(args: argparse.Namespace) -> int:

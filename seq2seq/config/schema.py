@@ -341,6 +341,10 @@ class TrainingConfig(Section):
         description="Updates, or minutes such as 10 min, from one saved state to the next; null means each validation.",
     )
     log_every: Integer = Field(default=50, ge=1, le=BILLION, description="Updates from one report to the next.")
+    tensorboard: Flag = Field(
+        default=False,
+        description="Whether the run folder also gets a folder for TensorBoard: curves, translations, attention.",
+    )
 
     @property
     def checkpoint_minutes(self) -> float | None:

@@ -1,9 +1,9 @@
-"""Scores: BLEU and chrF over plain text, as the sacrebleu command computes them.
+"""Scores: BLEU, chrF and TER over plain text, as the sacrebleu command computes them.
 
 BLEU counts matching runs of one to four words (Papineni et al., 2002), chrF2 matching runs of one to six characters
-(Popović, 2015). Neither number means anything without its settings, so each travels with its sacreBLEU signature
-(Post, 2018, "A Call for Clarity in Reporting BLEU Scores"). Text is cased and detokenised: the scorer cuts the words,
-never the caller.
+(Popović, 2015), TER the edits that would turn a translation into the reference (Snover et al., 2006). No number means
+anything without its settings, so each travels with its sacreBLEU signature (Post, 2018, "A Call for Clarity in
+Reporting BLEU Scores"). Text is cased and detokenised: the scorer cuts the words, never the caller.
 """
 
 from __future__ import annotations
@@ -93,18 +93,13 @@ def score(
     Raises ScoringError for unequal counts, for no lines at all, and for a tokenizer that is unknown or not installed.
     Text from outside passes `refuse_pieces` first; what a model says in the middle of its training may be anything.
     """
-    _refuse_what_does_not_pair(hypotheses, references, names)
-    tokenizer = check_tokenizer(tokenize) if tokenize is not None else default_tokenizer(target_language)
-    from sacrebleu.metrics.bleu import BLEU
+    refuse_what_does_not_pair(hypotheses, references, names)
     from sacrebleu.metrics.chrf import CHRF
 
     # The command strips the end of each line, and Unicode blanks count; chrF would see them otherwise.
     stripped = [line.rstrip() for line in hypotheses]
     sides = [[line.rstrip() for line in side] for side in references]
-    try:
-        bleu = BLEU(tokenize=tokenizer)
-    except Exception as error:  # MeCab raises whatever its dictionary makes it raise
-        raise ScoringError(f"The tokenizer {tokenizer!r} does not start: {str(error).strip()}") from error
+    bleu = bleu_metric(target_language, tokenize)
     bleu_result = bleu.corpus_score(stripped, sides)
     chrf = CHRF()
     chrf_result = chrf.corpus_score(stripped, sides)
@@ -146,6 +141,42 @@ def _sentence_bleu(tokenizer: str) -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(tokenize=tokenizer, effective_order=True)  # otherwise it warns that sentences are short
+
+
+def bleu_metric(target_language: str, tokenize: str | None = None) -> BLEU:
+    """sacreBLEU's own BLEU with the tokenizer that `score` would choose."""
+    tokenizer = check_tokenizer(tokenize) if tokenize is not None else default_tokenizer(target_language)
+    from sacrebleu.metrics.bleu import BLEU
+
+    try:
+        return BLEU(tokenize=tokenizer)
+    except Exception as error:  # MeCab raises whatever its dictionary makes it raise
+        raise ScoringError(f"The tokenizer {tokenizer!r} does not start: {str(error).strip()}") from error
+
+
+def edit_rate(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, target_language: str) -> Score:
+    """TER: edits in a hundred words of the reference, 0 for none at all; lower is better, and it takes its time.
+
+    Languages without blanks are cut into characters (`--ter-normalized --ter-asian-support` of the sacrebleu command).
+    """
+    from sacrebleu.metrics.ter import TER
+
+    cut = _usual_tokenizer(target_language) in ("zh", "ja-mecab")
+    ter = TER(normalized=cut, asian_support=cut)
+    result = ter.corpus_score(
+        [line.rstrip() for line in hypotheses], [[line.rstrip() for line in side] for side in references]
+    )
+    details = {"edits": result.num_edits, "reference_length": result.ref_length}
+    return Score("TER", result.score, ter.get_signature().format(), details)
+
+
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    """chrF2 of each sentence alone: BLEU of one sentence is mostly luck, and characters are many."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    chrf = CHRF()
+    rows = zip(hypotheses, *references, strict=True)
+    return [chrf.sentence_score(row[0].rstrip(), [text.rstrip() for text in row[1:]]).score for row in rows]
 
 
 def default_tokenizer(language: str) -> str:
@@ -210,9 +241,10 @@ def _installed(tokenizer: str) -> bool:
     return all(importlib.util.find_spec(module) is not None for module in modules)
 
 
-def _refuse_what_does_not_pair(
+def refuse_what_does_not_pair(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], names: Sequence[str] | None
 ) -> None:
+    """ScoringError where there is nothing to compare, or line does not stand beside line."""
     if not references:
         raise ScoringError(f"{_name(names, 0)}: there is nothing to compare with; give at least one reference.")
     for index, side in enumerate(references, start=1):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from seq2seq.errors import CheckpointError
 from seq2seq.training.team import Team
+
+if TYPE_CHECKING:
+    from seq2seq.training.validation import ValidationResult
 
 _LARGEST = 2**53  # of what is counted; beyond it a float skips whole numbers
 
@@ -129,6 +132,9 @@ class Listener(Protocol):
     def reported(self, event: Mapping[str, Any]) -> None:
         """An event of metrics.jsonl: train, validation or end."""
 
+    def validated(self, step: int, result: ValidationResult) -> None:
+        """After the event of a validation: all of its result, translations included."""
+
     def said(self, message: str) -> None:
         """A sentence for people."""
 
@@ -145,5 +151,35 @@ class Silent:
     def reported(self, event: Mapping[str, Any]) -> None:
         pass
 
+    def validated(self, step: int, result: ValidationResult) -> None:
+        pass
+
     def said(self, message: str) -> None:
         pass
+
+
+class Several:
+    """A listener that passes everything on to others, in their order."""
+
+    def __init__(self, *listeners: Listener) -> None:
+        self.listeners = listeners
+
+    def started(self, progress: Progress, total_updates: int) -> None:
+        for listener in self.listeners:
+            listener.started(progress, total_updates)
+
+    def updated(self, progress: Progress, tokens: int) -> None:
+        for listener in self.listeners:
+            listener.updated(progress, tokens)
+
+    def reported(self, event: Mapping[str, Any]) -> None:
+        for listener in self.listeners:
+            listener.reported(event)
+
+    def validated(self, step: int, result: ValidationResult) -> None:
+        for listener in self.listeners:
+            listener.validated(step, result)
+
+    def said(self, message: str) -> None:
+        for listener in self.listeners:
+            listener.said(message)

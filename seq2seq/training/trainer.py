@@ -139,6 +139,7 @@ class Trainer:
             Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop),
         )
         self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
+        self._gradient_norm = torch.zeros(())
         self._saved_step, self._saved_at = -1, time.perf_counter()
         self._begin_epoch()
         # So many batches make an update; the last one of an epoch has what is left.
@@ -269,6 +270,7 @@ class Trainer:
         usable = torch.isfinite(norm) & (loss_sum <= HIGHEST_LOSS * tokens)  # NaN is not; nor is an update of nothing
         usable &= tokens > 0
         self._loss_sum += torch.where(usable, loss_sum, 0.0)
+        self._gradient_norm = norm
         outcome = Outcome(progress.step, tokens, torch.stack([loss_sum, usable.to(loss_sum.dtype)]))
         if self._waits:
             if bool(usable):
@@ -353,6 +355,7 @@ class Trainer:
         self._tick()
         tokens = progress.interval_tokens
         loss = self._loss_sum.item() / tokens if tokens else math.nan
+        norm = self._gradient_norm.item()  # of the last update, before it was clipped
         self._report(
             {
                 "event": "train",
@@ -363,6 +366,7 @@ class Trainer:
                 "target_tokens": progress.target_tokens,
                 "target_tokens_per_second": round(tokens / max(progress.interval_seconds, 1e-9), 1),
                 "elapsed_seconds": round(progress.elapsed_seconds, 3),
+                "gradient_norm": round(norm, 6) if math.isfinite(norm) else None,
             }
         )
         self._loss_sum.zero_()
@@ -385,6 +389,7 @@ class Trainer:
             progress.validation_due = False
             self._tick()
             self._report({"event": "validation", "step": progress.step, **result.scores()})
+            self.listener.validated(progress.step, result)
             better = self._choose(result)
         self.averaging.validated()
         self.schedule.after_validation(better)
