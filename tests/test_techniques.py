@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import in_process
 from test_resume import assert_same_run, told, train
+from test_team import alone, same_run, torchrun
 
 TECHNIQUES = {
     "word_dropout": ("source_word_dropout=0.2", "target_word_dropout=0.1"),
@@ -53,3 +54,13 @@ def test_what_makes_no_sense_together_is_refused(tiny: Path, settings: tuple[str
     in_process("train", tiny / "tiny.yaml", *[word for setting in settings for word in ("--set", setting)]).refused(
         *words
     )
+
+
+@pytest.mark.long
+def test_a_team_samples_and_averages_as_one(tiny: Path) -> None:
+    """Every process cuts the same pieces and keeps the same averages; test_team.py says what else it shares."""
+    settings = ("training.subword_sampling=0.2", "training.average=ema", "training.average_decay=0.8")
+    together = torchrun(2, tiny, "together", "training.accumulate=1", *settings)
+    out, _ = together.communicate(timeout=300)
+    assert together.returncode == 0, out
+    same_run(tiny / "together", alone(tiny, "alone", "training.accumulate=2", *settings))

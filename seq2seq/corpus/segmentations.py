@@ -14,7 +14,7 @@ Letters: W words, L characters of each of them, V pieces of the vocabulary.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -203,4 +203,7 @@ class UnigramSampling(Segmenter):
         return pieces_ULK, reach_ULK
 
 
-KINDS = {"bpe": BpeDropout, "unigram": UnigramSampling}
+KINDS: dict[str, Callable[[Sequence[tuple[str, float] | None], float], Segmenter]] = {
+    "bpe": BpeDropout,
+    "unigram": UnigramSampling,
+}

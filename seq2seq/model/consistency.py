@@ -52,22 +52,33 @@ class _ConsistentLoss(torch.autograd.Function):
         grad_x_2PE = torch.empty_like(x_2PE)
         grad_weight_VE = torch.zeros(weight_VE.shape, dtype=wide, device=device)
         grad_bias_V = torch.zeros(V, dtype=wide, device=device)
-        loss, nll = torch.zeros((2,), dtype=wide, device=device)
+        nll, log_sums, apart = torch.zeros((3,), dtype=wide, device=device)
+        ones_1R = torch.ones((1, 2 * x_2PE.shape[1]), dtype=dtype, device=device)
         size = max(1, _CHUNK.get(device.type, _CHUNK_ELSEWHERE) // (2 * V) // _STEP) * _STEP
         for first in range(0, N, size):
-            x_2CE, gold_C1 = x_2PE[:, first : first + size], gold_P1[first : first + size]
+            gold_C1 = gold_P1[first : first + size]
             C, real = len(gold_C1), min(size, N - first)
-            x_RE = x_2CE.reshape(2 * C, E)
-            logits_RV = torch.addmm(cast_bias_V, x_RE, cast_weight_VE.t())
-            log_p_2CV = torch.log_softmax(logits_RV.to(wide), dim=1).view(2, C, V)
-            chunk_loss, chunk_nll, grad_2CV = _chunk(log_p_2CV, gold_C1, real, smoothing, strength)
-            loss += chunk_loss
-            nll += chunk_nll
+            x_RE = x_2PE[:, first : first + size].reshape(2 * C, E)
+            logits_2CV = torch.addmm(cast_bias_V, x_RE, cast_weight_VE.t()).to(wide).view(2, C, V)
+            probability_2CV = torch.softmax(logits_2CV, dim=2)
+            gold_2C1 = gold_C1.expand(2, -1, -1)
+            nll_2C1 = -probability_2CV.gather(2, gold_2C1).clamp(min=torch.finfo(wide).tiny).log()
+            nll += nll_2C1[:, :real].sum() / 2
+            log_sums += (nll_2C1 + logits_2CV.gather(2, gold_2C1))[:, :real].sum() / 2
+            grad_2CV = torch.empty((2, C, V), dtype=dtype, device=device)
+            apart += _towards_each_other(logits_2CV, probability_2CV, gold_C1, real, smoothing, strength / 4, grad_2CV)
             grad_RV = grad_2CV.view(2 * C, V)
-            grad_bias_V += grad_RV.sum(dim=0)
-            grad_RV = grad_RV.to(dtype)
             grad_x_2PE[:, first : first + size] = torch.mm(grad_RV, cast_weight_VE).view(2, C, E)
             grad_weight_VE += grad_RV.t() @ x_RE
+            grad_bias_V += (ones_1R[:, : 2 * C] @ grad_RV).squeeze(0)
+        loss = (1.0 - smoothing) * nll + strength / 4 * apart
+        if smoothing:  # the same for every word, so it never touches the N·V numbers; see loss.py
+            x_sum_E, weight_sum_E = readings_2NE.sum(dim=(0, 1), dtype=wide), weight_VE.sum(dim=0, dtype=wide)
+            logit_means = (x_sum_E @ weight_sum_E / 2 + N * bias_V.sum(dtype=wide)) / V
+            loss = loss + smoothing * (log_sums - logit_means)
+            grad_x_2PE -= (smoothing / (2 * V) * weight_sum_E).to(dtype)
+            grad_weight_VE -= smoothing / (2 * V) * x_sum_E
+            grad_bias_V -= smoothing / V * N
         ctx.save_for_backward(grad_x_2PE[:, :N], grad_weight_VE, grad_bias_V)
         ctx.mark_non_differentiable(nll)
         return loss, nll
@@ -80,30 +91,30 @@ class _ConsistentLoss(torch.autograd.Function):
         return *grads, None, None, None, None
 
 
-def _chunk(
-    log_p_2CV: Tensor, gold_C1: Tensor, real: int, smoothing: float, strength: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Loss and plain negative log-likelihood of the first `real` tokens, and the gradient by the logits (2,C,V)."""
-    _, _, V = log_p_2CV.shape
-    gold_2C1 = gold_C1.expand(2, -1, -1)
-    p_2CV = log_p_2CV.exp()
-    apart_1CV = log_p_2CV[:1] - log_p_2CV[1:]
-    divergence_2C1 = (p_2CV * apart_1CV).sum(dim=2, keepdim=True)  # KL(p‖q) and -KL(q‖p)
-    log_gold_2C1 = log_p_2CV.gather(2, gold_2C1)
-    nll = -log_gold_2C1[:, :real].sum() / 2
-    divergence = divergence_2C1[0, :real].sum() - divergence_2C1[1, :real].sum()
-    loss = (1.0 - smoothing) * nll + strength / 4 * divergence
-    if smoothing:
-        loss = loss - smoothing / 2 * log_p_2CV[:, :real].mean(dim=2).sum()
-    # By the logits of either reading: towards the gold word and away from the rest, and towards the other reading.
-    push_2CV = p_2CV * (apart_1CV - divergence_2C1)
-    push_2CV += p_2CV[:1] - p_2CV[1:]
-    push_2CV[1].neg_()
-    grad_2CV = p_2CV.sub_(smoothing / V).mul_(0.5)
-    grad_2CV.scatter_add_(2, gold_2C1, torch.full_like(log_gold_2C1, (smoothing - 1.0) / 2))
-    grad_2CV.add_(push_2CV, alpha=strength / 4)
+def _towards_each_other(
+    logits_2CV: Tensor,
+    probability_2CV: Tensor,
+    gold_C1: Tensor,
+    real: int,
+    smoothing: float,
+    weight: float,
+    grad_2CV: Tensor,
+) -> Tensor:
+    """Fill in the gradient by the logits; returns the divergences of both from each other, of the first `real` tokens.
+
+    As above, with each reading's own p / 2 in it: p (½ + weight (1 + d - Σ p d)) - weight q.
+    """
+    difference_CV = logits_2CV[0] - logits_2CV[1]  # d, but for a constant of the token that falls out
+    mean_2C1 = torch.stack([torch.linalg.vecdot(p_CV, difference_CV) for p_CV in probability_2CV]).unsqueeze(2)
+    taught_C1 = torch.full_like(mean_2C1[0], (smoothing - 1.0) / 2)
+    for reading, sign in ((0, weight), (1, -weight)):
+        own_CV, other_CV = probability_2CV[reading], probability_2CV[1 - reading]
+        made_CV = torch.add(0.5 + weight - sign * mean_2C1[reading], difference_CV, alpha=sign)
+        made_CV.mul_(own_CV).sub_(other_CV, alpha=weight)
+        made_CV.scatter_add_(1, gold_C1, taught_C1)
+        grad_2CV[reading].copy_(made_CV)
     grad_2CV[:, real:] = 0.0
-    return loss, nll, grad_2CV
+    return (mean_2C1[0] - mean_2C1[1])[:real].sum()
 
 
 def consistent_loss(
