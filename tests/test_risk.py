@@ -177,6 +177,17 @@ def test_translate_chooses_among_candidates_whatever_the_batch(trained: Path, ho
         assert first[0] != second[0] or float(first[2]) >= float(second[2])
 
 
+def test_a_blank_line_and_one_that_must_be_split_are_a_line_each(trained: Path) -> None:
+    text = TEXT.splitlines()[0] + b"\n\n" + b" ".join(TEXT.splitlines() * 3) + b"\n"
+    done = in_process("translate", trained, "--mbr", "chrf", "--candidates", 3, stdin=text)
+    assert done.status == 0, done.err
+    first, blank, long = done.out.split("\n")[:-1]
+    assert blank == ""
+    assert first
+    assert len(long.split()) > 1
+    assert "in parts (line 3)" in done.err
+
+
 def test_evaluate_says_how_candidates_were_made(trained: Path) -> None:
     heading = in_process("evaluate", trained, "--mbr", "chrf", "--candidates", 4).out.splitlines()[0]
     assert heading == "20 sentences, beam 5, mbr chrf of 4"
