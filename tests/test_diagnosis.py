@@ -197,14 +197,17 @@ def test_a_reference_that_has_slipped_by_a_line_is_the_first_to_be_told() -> Non
     assert first.setting is None
 
 
-def test_long_sentences_without_attention_want_attention(config: Config) -> None:
+def test_a_model_without_attention_wants_it_and_weak_long_sentences_want_longer_pairs(config: Config) -> None:
     sources = [" ".join(["word"] * (1 + number % 12)) for number in range(60)]
     hypotheses = ["Ein Esel singt." if number % 12 > 8 else line for number, line in enumerate(TARGETS)]
     found = diagnose(hypotheses, [TARGETS], target_language="de", sources=sources)
     without = config.model.model_copy(update={"attention": config.model.attention.model_copy(update={"kind": "none"})})
     advised = causes(found, config=config.model_copy(update={"model": without}))
     assert "model.attention.kind" in advised
-    assert "model.attention.kind" not in causes(found, config=config)
+    assert causes(found, config=config) == ["decoding.length_penalty", "decoding.length_penalty"]
+    meant = ["Das da war es also nicht." if number % 12 > 8 else line for number, line in enumerate(TARGETS)]
+    found = diagnose(meant, [TARGETS], target_language="de", sources=sources)
+    assert "data.max_length" in causes(found, config=config)
 
 
 def test_the_likeliest_cause_stands_first_and_there_are_three_at_most() -> None:

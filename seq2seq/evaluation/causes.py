@@ -174,6 +174,16 @@ def _greedy(known: Known) -> Iterator[Cause]:
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
+def _without_attention(known: Known) -> Iterator[Cause]:
+    if known.config is not None and known.config.model.attention.kind == "none":
+        yield Cause(
+            "the model has no attention, so one vector has to hold the whole source",
+            "with attention the model sees what is still to be said",
+            "model.attention.kind",
+            20.0,
+        )
+
+
 def _long_sentences(known: Known) -> Iterator[Cause]:
     diagnosis, groups = known.diagnosis, known.diagnosis.groups
     if len(groups) < 3 or diagnosis.grouped_by != "source":
@@ -186,10 +196,7 @@ def _long_sentences(known: Known) -> Iterator[Cause]:
         f"{middle.bleu:.1f} in the middle"
     )
     points = (middle.bleu - last.bleu) / 2  # they are few, and hold many of the words
-    config = known.config
-    if config is not None and config.model.attention.kind == "none":
-        yield Cause(what, "without attention one vector has to hold a whole sentence", "model.attention.kind", points)
-    elif last.length_ratio < _SHORT:
+    if last.length_ratio < _SHORT:
         yield Cause(what + ", where words are left out", "favour longer output", "decoding.length_penalty", points)
     else:
         yield Cause(what, "train on longer pairs, or on more of them", "data.max_length", points)
@@ -201,9 +208,7 @@ def _repeated(known: Known) -> Iterator[Cause]:
         return
     what = f"{share:.1%} of the translations repeat themselves (line {_places(known.diagnosis.repeated)})"
     config = known.config
-    if config is not None and config.model.attention.kind == "none":
-        yield Cause(what, "with attention the model sees what is still to be said", "model.attention.kind", 100 * share)
-    elif config is not None and config.model.decoder.kind == "parallel":
+    if config is not None and config.model.decoder.kind == "parallel":
         advice = "kind step tells the decoder what it has looked at; training longer helps as well"
         yield Cause(what, advice, "model.decoder.kind", 50 * share)
     else:
@@ -269,6 +274,7 @@ _RULES: tuple[Callable[[Known], Iterator[Cause]], ...] = (
     _too_short,
     _too_long,
     _greedy,
+    _without_attention,
     _long_sentences,
     _repeated,
     _copied,
