@@ -125,16 +125,23 @@ class Products(TorchDispatchMode):
         self.counts: Counter[tuple[Any, ...]] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
+        self._count(func.overloadpacket.__name__, args)
+        return func(*args, **(kwargs or {}))
+
+    def _count(self, name: str, args: Any) -> None:
         if name in ("mm", "bmm", "addmm", "baddbmm"):
             operands = args[1:3] if name in ("addmm", "baddbmm") else args[:2]
-            self.counts[tuple((tuple(one.shape), one.stride(), one.dtype) for one in operands)] += 1
+            self._add(*((tuple(one.shape), one.stride(), one.dtype) for one in operands))
         elif name == "_linear_pointwise":  # with a matrix that has been laid out before (model/packed.py)
-            rows, matrix = args[:2]
-            outputs, inputs = matrix.shape
-            plain = ((tuple(rows.shape), rows.stride(), rows.dtype), ((inputs, outputs), (1, inputs), rows.dtype))
-            self.counts[plain] += 1
-        return func(*args, **(kwargs or {}))
+            self._add_layer(args[0], *args[1].shape, args[0].dtype)
+        elif name == "qlinear_pointwise":  # bytes; the limit is that of bf16, which a general product can be timed in
+            self._add_layer(args[0], len(args[4]), args[0].shape[1], torch.bfloat16)
+
+    def _add_layer(self, rows: Any, outputs: int, inputs: int, dtype: Any) -> None:
+        self._add((tuple(rows.shape), rows.stride(), dtype), ((inputs, outputs), (1, inputs), dtype))
+
+    def _add(self, *operands: Any) -> None:
+        self.counts[operands] += 1
 
     def operations(self) -> int:
         """Multiplications and additions, two for each pair of numbers."""
@@ -320,7 +327,7 @@ def untrained(args: argparse.Namespace, precision: str, device: torch.device) ->
             chosen = some[first : first + size]
             src, mask = collate_sources(chosen)
             settings = SearchSettings(bos=BOS, eos=EOS, beam_size=beam)
-            with torch.inference_mode():
+            with torch.no_grad():  # in inference mode a recorder sees whole layers and not their products
                 search(model, src.to(device), mask.to(device), [len(row) + 1 for row in chosen], settings)
             yield sum(len(row) + 1 for row in chosen)
 

@@ -203,7 +203,5 @@ class UnigramSampling(Segmenter):
         return pieces_ULK, reach_ULK
 
 
-KINDS: dict[str, Callable[[Sequence[tuple[str, float] | None], float], Segmenter]] = {
-    "bpe": BpeDropout,
-    "unigram": UnigramSampling,
-}
+_Maker = Callable[[Sequence["tuple[str, float] | None"], float], Segmenter]
+KINDS: dict[str, _Maker] = {"bpe": BpeDropout, "unigram": UnigramSampling}
