@@ -321,3 +321,12 @@ def test_ctrl_c_during_a_translation_ends_that_line_only(
 def test_the_signs_of_the_prompt_never_reach_a_file(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prompt(trained, [SOURCES[0], EOFError]) == ["", ""]  # under pytest, standard output is no terminal
     assert ">" not in capsys.readouterr().out
+
+
+def test_several_processes_give_what_one_gives(trained: Path, tmp_path: Path) -> None:
+    lines = [f"{name} sleeps {times} times." for name in ("Mike", "Anna", "Tom") for times in range(12)]
+    (tmp_path / "source.en").write_text("\n".join(["", *lines, ""]) + "\n", encoding="utf-8")
+    for processes in (1, 2):
+        output = tmp_path / f"by{processes}"
+        translate(trained, tmp_path / "source.en", "--output", output, "--processes", processes, "--batch-size", 4)
+    assert (tmp_path / "by1").read_bytes() == (tmp_path / "by2").read_bytes()

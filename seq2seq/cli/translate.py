@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import queue
 import sys
 import threading
@@ -24,6 +26,8 @@ from seq2seq.cli.decoding import (
 if TYPE_CHECKING:
     from seq2seq.translation.translator import Translation, Translator
 
+    Work = Callable[[Sequence[str]], Iterator[Translation]]  # lines become translations, in their order
+
 SUMMARY = "Translates a file, standard input, or what is typed at the prompt."
 EXAMPLES = """
 seq2seq translate runs/en-de test.en --output test.out.de
@@ -32,6 +36,7 @@ seq2seq translate runs/en-de                                   (a prompt; leave 
 seq2seq translate runs/en-de test.en --beam 8 --n-best 3
 seq2seq translate runs/one runs/two runs/three test.en         (an ensemble)
 seq2seq translate runs/en-de test.en --mbr chrf --candidates 40
+seq2seq translate runs/en-de book.en --processes 8 --precision int8 --shortlist --output book.de
 """
 
 # So many batches are collected before lines are sorted by length and translated.
@@ -64,6 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="the N best of each line, as `line ||| translation ||| score`",
+    )
+    parser.add_argument(
+        "--processes",
+        type=beam_width,
+        default=1,
+        metavar="N",
+        help="so many processes share a big FILE, each with the whole model (default: 1)",
     )
     add_search_arguments(parser)
     add_model_arguments(parser)
@@ -105,14 +117,33 @@ def run(args: argparse.Namespace) -> int:
     source: str | BinaryIO = _standard_input() if file is None else file
     name = "standard input" if file is None else file
     lines = (line or "" for line in read_lines(source, name=name, advice="Convert the text to UTF-8."))
-    if args.output is None:
-        _translate_all(translator, lines, sys.stdout, args, total)
-        return 0
-    from seq2seq.files import whole_file
+    with _work(translator, args, runs, several=file is not None) as work:
+        if args.output is None:
+            _translate_all(translator, work, lines, sys.stdout, args, total)
+            return 0
+        from seq2seq.files import whole_file
 
-    with whole_file(Path(args.output)) as output:
-        _translate_all(translator, lines, output, args, total)
+        with whole_file(Path(args.output)) as output:
+            _translate_all(translator, work, lines, output, args, total)
     return 0
+
+
+@contextlib.contextmanager
+def _work(translator: Translator, args: argparse.Namespace, runs: list[str], *, several: bool) -> Iterator[Work]:
+    """What translates a list of lines: this process, or several."""
+    size = args.batch_size or translator.decoding.batch_size
+    how = {"beam_size": args.beam, "n_best": args.n_best, "batch_size": size}
+    if args.processes == 1 or not several:
+        yield lambda lines: translator.translate(lines, **how)
+        return
+    from seq2seq.translation.processes import SeveralProcesses
+
+    told = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
+    processes = SeveralProcesses(functools.partial(load_translator, told, runs), args.processes)
+    try:
+        yield lambda lines: processes.translate(lines, **how)
+    finally:
+        processes.end()
 
 
 def _standard_input() -> BinaryIO:
@@ -121,17 +152,22 @@ def _standard_input() -> BinaryIO:
 
 
 def _translate_all(
-    translator: Translator, lines: Iterable[str], output: IO[str], args: argparse.Namespace, total: int | None
+    translator: Translator,
+    work: Work,
+    lines: Iterable[str],
+    output: IO[str],
+    args: argparse.Namespace,
+    total: int | None,
 ) -> None:
     from tqdm import tqdm
 
-    most = _BATCHES_AHEAD * (args.batch_size or translator.decoding.batch_size)
+    most = _BATCHES_AHEAD * args.processes * (args.batch_size or translator.decoding.batch_size)
     split: list[int] = []  # the first of them
     number = splits = unscored = 0
     hidden = not sys.stderr.isatty() or (output is sys.stdout and sys.stdout.isatty())
     with tqdm(total=total, unit=" lines", disable=hidden, dynamic_ncols=True, file=sys.stderr) as bar:
         for chunk in _as_they_come(lines, most):
-            for translation in _translate(translator, chunk, args):
+            for translation in work(chunk):
                 number += 1
                 unscored += not translation.is_finite
                 if translation.parts > 1:
@@ -163,10 +199,6 @@ def in_parts(count: int, first: Sequence[int], longest: int) -> str:
     shown = ", ".join(map(str, first[:_SHOWN])) + (", ..." if count > _SHOWN else "")
     lines, were = ("1 line", "was") if count == 1 else (f"{count:,} lines", "were")
     return f"{lines} of more than {longest} pieces {were} translated in parts (line {shown})"
-
-
-def _translate(translator: Translator, lines: list[str], args: argparse.Namespace) -> Iterator[Translation]:
-    return translator.translate(lines, beam_size=args.beam, n_best=args.n_best, batch_size=args.batch_size)
 
 
 def _written(translation: Translation, number: int, n_best: int) -> list[str]:
@@ -236,7 +268,7 @@ def _prompt(translator: Translator, args: argparse.Namespace, ask: Callable[[str
             continue
         number += 1
         try:
-            for translation in _translate(translator, [line], args):
+            for translation in translator.translate([line], beam_size=args.beam, n_best=args.n_best):
                 print(*_written(translation, number, args.n_best), sep="\n", flush=True)
         except KeyboardInterrupt:
             print(file=sys.stderr)
