@@ -779,10 +779,10 @@ def refuse_loss(monkeypatch: pytest.MonkeyPatch, refuses: Callable[[Batch], bool
     """Let the allocator refuse some batches of a training and of its validation."""
     loss = TranslationModel.loss
 
-    def refusing(self: TranslationModel, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    def refusing(self: TranslationModel, batch: Batch, *others: Any) -> tuple[Tensor, Tensor]:
         if refuses(batch):
             raise RuntimeError(REFUSAL)
-        return loss(self, batch, smoothing)
+        return loss(self, batch, *others)
 
     monkeypatch.setattr(TranslationModel, "loss", refusing)
 
@@ -807,7 +807,14 @@ def assert_nearly_the_same(first: Path, second: Path) -> None:
             assert other.get(key) == pytest.approx(one.get(key), abs=2e-5)
 
 
-@pytest.mark.parametrize("more", [(), ("training.accumulate=2", "training.batch_tokens=200")])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("training.accumulate=2", "training.batch_tokens=200"),
+        ("training.subword_sampling=0.2", "training.average=ema", "model.layer_norm=true"),
+    ],
+)
 def test_a_batch_that_the_memory_refuses_is_halved_and_the_weights_are_the_same(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:

@@ -21,7 +21,7 @@ TECHNIQUES = {
 }
 TOGETHER = (
     *("source_word_dropout=0.2", "r_drop=2", "subword_sampling=0.3", "sampled_sides=source"),
-    *("average=ema", "average_decay=0.8", "validate_every=4"),
+    *("average=ema", "average_decay=0.8", "validate_every=6"),
 )
 some_steps = pytest.mark.parametrize(
     "settings",
