@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -227,8 +228,11 @@ def _peak_memory() -> float | None:
 # -- for `train` ------------------------------------------------------------------------------------------------------
 
 
-def warnings_for_training(data: DataConfig, config_name: str) -> list[str]:
-    """What the quick part of the examination finds that is worth a look, in five lines at the most; often none."""
+def warnings_for_training(data: DataConfig, run: Path) -> list[str]:
+    """What the quick part of the examination finds that is worth a look, in five lines at the most; often none.
+
+    `run` is the folder of the run, whose config names the corpus.
+    """
     from seq2seq.cli.doctor_report import visible
     from seq2seq.diagnosis.examination import Corpus, examine
 
@@ -239,7 +243,7 @@ def warnings_for_training(data: DataConfig, config_name: str) -> list[str]:
     room = _TRAIN_SAYS - 1
     lines = [visible(_in_a_line(finding)) for finding in grave[:room]]
     more = f"{len(grave) - room} more, and where: " if len(grave) > room else "where: "
-    return [*lines, f"doctor      {more}seq2seq doctor {config_name}"]
+    return [*lines, f"doctor      {more}seq2seq doctor {shlex.quote(str(run / 'config.yaml'))}"]
 
 
 def _in_a_line(finding: Finding) -> str:

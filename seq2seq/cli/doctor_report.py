@@ -28,9 +28,11 @@ def as_json(examined: Examined, cleaned: Cleaned | None, cost: dict[str, Any]) -
 
 def report(examined: Examined, cleaned: Cleaned | None) -> Iterator[str]:
     """Verdict, table, examples, vocabulary, clean copy."""
+    from seq2seq.diagnosis.examination import PART_NAMES
+
     diagnosis = examined.diagnosis
     yield diagnosis.verdict
-    yield ", ".join(f"{count:,} {part} pairs" for part, count in diagnosis.pairs.items())
+    yield ", ".join(f"{count:,} {PART_NAMES[part]} pairs" for part, count in diagnosis.pairs.items())
     if diagnosis.findings:
         yield ""
         yield from (_row(finding) for finding in diagnosis.findings)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SAMPLE = 20_000  # pairs at the head of the training text from which scripts and words are learnt
 HEAD = 4_000  # of them, for the question which language a side is in
 
-_NAMES = {"train": "training", "validation": "validation", "test": "test"}
+PART_NAMES = {"train": "training", "validation": "validation", "test": "test"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def examine(
     expected = _expectations(corpus.languages, sources, targets)
     texts: dict[str, list[Text]] = {}
     for part, files in corpus.parts.items():
-        stage(f"reading the {_NAMES[part]} text")
+        stage(f"reading the {PART_NAMES[part]} text")
         texts[part] = [Text(part, one, *scan(one, expected, most)) for one in files]
     stage("comparing")
     found: list[Found] = []

@@ -5,7 +5,7 @@ Lines are counted from 0 here, as arrays are; a person is told of them from 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2seq.corpus.lines import Lines, read_lines
+from seq2seq.corpus.lines import read_lines
 from seq2seq.diagnosis.findings import KINDS, Finding, Level, Place, level_of
 from seq2seq.diagnosis.scan import Side, cells_of
 from seq2seq.diagnosis.signs import Sign
@@ -100,7 +100,7 @@ def as_findings(found: Sequence[Found], shown: int) -> list[Finding]:
     for one in found:
         _, lines = wanted.setdefault(id(one.text), (one.text, set()))
         lines.update(one.lines[:shown].tolist())
-    texts = {key: lines_at(text.files, lines) for key, (text, lines) in wanted.items()}
+    texts = {key: lines_at(text.files, lines, lines) for key, (text, lines) in wanted.items()}
     findings = []
     for one in found:
         sources, targets = texts[id(one.text)]
@@ -123,32 +123,29 @@ def _shown(text: str) -> str:
     )
 
 
-def lines_at(files: PairFiles, wanted: set[int]) -> tuple[dict[int, str], dict[int, str]]:
-    """What some lines of both sides say."""
+def lines_at(
+    files: PairFiles, sources: Collection[int], targets: Collection[int]
+) -> tuple[dict[int, str], dict[int, str]]:
+    """What some lines of either side say."""
     if files.tsv is not None:
-        rows = {line: cells_of(row, files.columns) or (row, "") for line, row in _pick(files.tsv, wanted).items()}
+        rows = {line: cells_of(row, files.columns) or (row, "") for line, row in _pick(files.tsv, {*sources, *targets})}
         return {line: row[0] for line, row in rows.items()}, {line: row[1] for line, row in rows.items()}
     assert files.source is not None
     assert files.target is not None
-    return _pick(files.source, wanted), _pick(files.target, wanted)
+    return dict(_pick(files.source, sources)), dict(_pick(files.target, targets))
 
 
-def _pick(path: str, wanted: set[int]) -> dict[int, str]:
+def _pick(path: str, wanted: Collection[int]) -> Iterator[tuple[int, str]]:
+    """The wanted lines of a file, as far as it can be read."""
     if not wanted:
-        return {}
-    last, picked = max(wanted), {}
-    with closing(read_lines(path, bad_lines="repair")) as lines:
-        for number, line in _numbered(lines):
-            if number in wanted:
-                picked[number] = line
-            if number >= last:
-                break
-    return picked
-
-
-def _numbered(lines: Lines) -> Iterator[tuple[int, str]]:
-    try:
-        for line in lines:
-            yield lines.number - 1, line or ""
-    except CorpusError:  # where the file cannot be read any further, which has been said
         return
+    last = max(wanted)
+    with closing(read_lines(path, bad_lines="repair")) as lines:
+        try:
+            for line in lines:
+                if lines.number - 1 in wanted:
+                    yield lines.number - 1, line or ""
+                if lines.number > last:
+                    return
+        except CorpusError:
+            return

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2seq.diagnosis.alignment import Course, Slip, follow
 from seq2seq.diagnosis.found import NO_LINES, Found, Text
 from seq2seq.diagnosis.signs import Sign
+from seq2seq.diagnosis.words import sharpen
 
 FEWEST = 50  # pairs; of fewer nobody knows what is usual
 ODD = 6.0  # robust standard deviations
 ODD_FACTOR = 2.5
 LONG, LONG_FACTOR = 500, 10  # characters, and times the median
 UNRELATED = 0.1  # correlation of lengths below which the sides cannot belong together
+TOLD = 3  # slips that are described
 MANY = 200  # pairs from which on that is said
 
 
@@ -21,6 +25,7 @@ def in_step(text: Text) -> list[Found]:
     """Unequal sides, and the places where the sides slip."""
     source, target = text.source, text.target
     course = follow(source.lengths, target.lengths, source.cues, target.cues)
+    course = replace(course, slips=[sharpen(text, slip) for slip in course.slips[:TOLD]] + course.slips[TOLD:])
     found = []
     if len(source) != len(target):
         found.append(
@@ -30,8 +35,8 @@ def in_step(text: Text) -> list[Found]:
     if shifted:
         first = course.slips[0]
         where = sorted({max(0, first.line - 1), first.line, min(first.line + 1, len(text) - 1)})
-        detail = "; then ".join(_in_words(slip) for slip in course.slips[:3])
-        detail += f"; and {len(course.slips) - 3} more" if len(course.slips) > 3 else ""
+        detail = "; then ".join(_in_words(slip) for slip in course.slips[:TOLD])
+        detail += f"; and {len(course.slips) - TOLD} more" if len(course.slips) > TOLD else ""
         lines = np.asarray([line for line in where if line < len(text)], dtype=np.int64)
         count = len(course.slips)
         found.append(Found("slip", text, "pair", lines, detail, count=count, removes=_out_of_step(text, course)))
