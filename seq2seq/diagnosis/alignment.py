@@ -13,7 +13,7 @@ Letters: N source lines, M target lines, B blocks of source lines, D shifts, S s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,9 @@ BLOCK = 16  # lines; changes are found by blocks first, then to the line
 STRETCH = 512  # lines over which the correlation is measured
 AROUND = 101  # lines whose mean length a line is compared with
 WEAKEST = 0.1  # correlation below which lengths say nothing, as in a file that is sorted by length
-LEAST_AGREEMENT = 0.01  # nats a line below which cues say nothing
+LEAST_AGREEMENT = 0.01  # nats a line below which cues say nothing; more in short texts, where luck says more
 LEAST_LINES = 40
+CUE_NUMBERS = 49  # free numbers in a table of which cue of eight meets which
 
 Floats = NDArray[np.float32]
 
@@ -52,7 +53,7 @@ class Course:
     @property
     def is_telling(self) -> bool:
         """Whether lengths or cues say anything about which lines belong together."""
-        return self.correlation > 0 or self.agreement >= LEAST_AGREEMENT
+        return self.correlation > 0 or self.agreement > 0
 
 
 def follow(
@@ -60,13 +61,17 @@ def follow(
     target_lengths: NDArray[np.int32],
     source_cues: NDArray[np.uint8],
     target_cues: NDArray[np.uint8],
+    without: Collection[int] = (),
 ) -> Course:
-    """Find where the sides slip. Lengths are in characters; cues are small numbers (below 8) that tend to agree."""
+    """Find where the sides slip. Lengths are in characters; cues are small numbers (below 8) that tend to agree.
+
+    `without` are shifts that are known not to be.
+    """
     n, m = len(source_lengths), len(target_lengths)
     if min(n, m) < LEAST_LINES:
         return Course(0.0, 0.0, [])
     shifts = sorted({*range(-NEAR, NEAR + 1), *range(m - n - NEAR, m - n + NEAR + 1)}, key=lambda d: (abs(d), d))
-    shifts = [d for d in shifts if -n < d < m]
+    shifts = [d for d in shifts if -n < d < m and d not in without]
     source_N, target_M = _standing_out(source_lengths), _standing_out(target_lengths)
     correlation = _correlation(source_N, target_M, shifts)
     if correlation < WEAKEST:
@@ -78,8 +83,8 @@ def follow(
     else:
         _, best = max((evidence.learn_cues([Slip(0, 0, shift)]), -abs(shift), shift) for shift in shifts)[::2]
         agreement = evidence.learn_cues([Slip(0, 0, best)])
-        if agreement < LEAST_AGREEMENT:
-            return Course(correlation, agreement, [])
+        if agreement < LEAST_AGREEMENT + CUE_NUMBERS / n:
+            return Course(correlation, 0.0, [])
     return Course(correlation, agreement, _course(evidence, shifts))
 
 
@@ -169,8 +174,9 @@ class Evidence:
         together = counts / counts.sum()
         alone = together.sum(axis=1, keepdims=True) * together.sum(axis=0, keepdims=True)
         self._agreement = np.clip(np.log(together / alone), -3, 3).astype(np.float32)
-        # What 49 free numbers would tell by luck is taken off.
-        return max(0.0, float((together * np.log(together / alone)).sum()) - 49 / (2 * float(counts.sum())))
+        # What free numbers tell by luck is taken off.
+        told = float((together * np.log(together / alone)).sum())
+        return max(0.0, told - CUE_NUMBERS / (2 * float(counts.sum())))
 
 
 def _course(evidence: Evidence, shifts: Sequence[int]) -> list[Slip]:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from seq2seq.diagnosis.alignment import Course, Slip, follow
 from seq2seq.diagnosis.found import NO_LINES, Found, Text
 from seq2seq.diagnosis.signs import Sign
-from seq2seq.diagnosis.words import sharpen
+from seq2seq.diagnosis.words import confirms, sharpen
 
 FEWEST = 50  # pairs; of fewer nobody knows what is usual
 ODD = 6.0  # robust standard deviations
 ODD_FACTOR = 2.5
 LONG, LONG_FACTOR = 500, 10  # characters, and times the median
 UNRELATED = 0.1  # correlation of lengths below which the sides cannot belong together
+TRIES = 4  # shifts that lengths may propose and words refuse
 TOLD = 3  # slips that are described
 MANY = 200  # pairs from which on that is said
 
@@ -24,8 +25,7 @@ MANY = 200  # pairs from which on that is said
 def in_step(text: Text) -> list[Found]:
     """Unequal sides, and the places where the sides slip."""
     source, target = text.source, text.target
-    course = follow(source.lengths, target.lengths, source.cues, target.cues)
-    course = replace(course, slips=[sharpen(text, slip) for slip in course.slips[:TOLD]] + course.slips[TOLD:])
+    course = _course(text)
     found = []
     if len(source) != len(target):
         found.append(
@@ -47,6 +47,21 @@ def in_step(text: Text) -> list[Found]:
         detail = f"their correlation is {_correlation(text):.2f}; of translations it is above 0.5"
         found.append(Found("unrelated", text, "pair", NO_LINES, detail, count=len(text)))
     return found
+
+
+def _course(text: Text) -> Course:
+    """The course that lengths tell and words confirm; words also tell the exact lines of the first slips."""
+    without: set[int] = set()
+    source, target = text.source, text.target
+    for _ in range(TRIES):
+        course = follow(source.lengths, target.lengths, source.cues, target.cues, without)
+        number, first = next(((n, slip) for n, slip in enumerate(course.slips) if slip.shift), (0, None))
+        ends = [slip.line for slip in course.slips[1:]] + [len(source)]
+        if first is None or first.shift is None or confirms(text, first, ends[number]):
+            told = [sharpen(text, slip) for slip in course.slips[:TOLD]]
+            return replace(course, slips=told + course.slips[TOLD:])
+        without.add(first.shift)
+    return replace(course, slips=[])
 
 
 def _unequal(text: Text, course: Course) -> str:

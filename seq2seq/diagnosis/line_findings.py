@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -54,6 +55,9 @@ def of_files(text: Text) -> list[Found]:
             level: Level = "note" if side.carriage_returns >= len(side) - 1 else "warning"
             detail = "" if level == "note" else "the others end with LF: were two files joined?"
             found.append(Found("line-ends", text, name, NO_LINES, detail, count=side.carriage_returns, level=level))
+    files = text.files
+    if files.source is not None and files.target is not None and Path(files.source).samefile(files.target):
+        found.append(Found("same-file", text, "pair", NO_LINES, count=len(text)))
     if not text.filled.any():
         found.append(Found("empty", text, "pair", NO_LINES, count=0, level="error"))
     return found

@@ -21,6 +21,7 @@ from seq2seq.diagnosis.found import Text, lines_at
 
 AROUND = 150  # lines on either side of the place that are tried
 LEARNT = 3_000  # lines on either side from which words are learnt
+JUDGES = 300  # pairs that judge whether there is a slip at all
 SEEN = 3  # times that two words must have met
 SAME = 0.8  # for a word that is the same on both sides, such as a name or a number
 SHORTEST_SAME = 3
@@ -60,6 +61,30 @@ def sharpen(text: Text, slip: Slip) -> Slip:
     gains = np.concatenate([[0.0], np.cumsum(first_W - second_W)])
     best = np.flatnonzero(gains >= gains.max() - 1e-9) + low
     return Slip(int(best[np.abs(best - slip.line).argmin()]), before, after)
+
+
+def confirms(text: Text, slip: Slip, end: int) -> bool:
+    """Whether from a slip to line `end` words translate one another more often under its shift than under none.
+
+    Lengths alone may be deceived, as by verses or by tables that repeat themselves. Words are learnt from every other
+    pair under each of the two hypotheses, and the pairs between judge.
+    """
+    shift, last = slip.shift or 0, len(text.target)
+    lines = range(slip.line, min(slip.line + LEARNT, end))
+    wanted = {line + by for line in lines for by in (0, shift)}
+    sources, targets = lines_at(text.files, lines, {line for line in wanted if 0 <= line < last})
+    source_words = {line: set(_words(said)) for line, said in sources.items()}
+    target_words = {line: set(_words(said)) for line, said in targets.items()}
+
+    def agreement(by: int) -> float:
+        pairs = [(source_words[line], target_words[line + by]) for line in lines if line + by in target_words]
+        judges = pairs[1 : 2 * JUDGES : 2]
+        dice = _dice(
+            pairs[::2], set().union(*(ours for ours, _ in judges)), set().union(*(theirs for _, theirs in judges))
+        )
+        return sum(_agreement(ours, theirs, dice) for ours, theirs in judges) / max(1, len(judges))
+
+    return agreement(shift) > agreement(0)
 
 
 def _words(text: str) -> list[str]:
