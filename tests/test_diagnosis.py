@@ -60,6 +60,7 @@ def test_every_simplified_character_is_missing_in_big5_and_every_traditional_one
                 character.encode(encoding)
 
 
+@settings(max_examples=30)
 @given(lines)
 def test_a_side_counts_what_python_counts(texts: list[str]) -> None:
     side = side_of(texts)

@@ -6,7 +6,7 @@ worth mending, since it will be learnt. A note: true of the text, and perhaps me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -93,10 +93,9 @@ KINDS: dict[str, Kind] = {
     "traditional": Kind("traditional characters among simplified lines", "Convert one to the other.", "warning", 0.1),
     "simplified": Kind("simplified characters among traditional lines", "Convert one to the other.", "warning", 0.1),
     "mixed-chinese": Kind("simplified and traditional characters in one line", "Convert one to the other.", "note"),
-    # Characters and vocabulary.
+    # Characters.
     "rare": Kind("characters that occur fewer than 3 times", "Too rare to be learnt.", "note"),
-    "unseen": Kind("lines with characters that the training text lacks", "The model has never met them.", "note"),
-    "vocabulary": Kind("what the vocabulary does", "", "note"),
+    "unseen": Kind("characters that the training text lacks", "The model has never met them.", "note"),
 }
 
 
@@ -171,9 +170,3 @@ class Diagnosis:
 
 def _counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
-def first_lines(lines: Sequence[int], shown: int) -> str:
-    """ "line 3" or "lines 3, 9, 12, ..." """
-    listed = ", ".join(f"{line:,}" for line in lines[:shown])
-    return f"line{'' if len(lines) == 1 else 's'} {listed}{', ...' if len(lines) > shown else ''}"

@@ -69,7 +69,7 @@ def _unequal(text: Text, course: Course) -> str:
     counts = f"{source:,} source and {target:,} target lines"
     more, less = ("source", "target") if source > target else ("target", "source")
     if course.slips:
-        return f"{counts}; they seem to part near line {course.slips[0].line + 1:,}"
+        return f"{counts}; they part at about line {course.slips[0].line + 1:,}"
     if course.is_telling:
         return f"{counts}; they go together up to line {len(text):,}: the {more} goes on where the {less} ends"
     return f"{counts}; nothing in the lengths tells where they part"
@@ -80,15 +80,12 @@ def _in_words(slip: Slip) -> str:
     if slip.shift is None:
         return f"from about line {line} on the sides do not seem to belong together"
     if slip.shift == 0:
-        return f"from about line {line} on they keep step again"
+        return f"from line {line} on they keep step again"
     moved = slip.shift - (slip.before or 0)
-    lines = f"{abs(moved)} line{'' if abs(moved) == 1 else 's'}"
+    lines = f"{abs(moved):,} line{'' if abs(moved) == 1 else 's'}"
     short, long = ("target", "source") if moved < 0 else ("source", "target")
-    facing = f"{abs(slip.shift)} {'earlier' if slip.shift < 0 else 'later'}"
-    return (
-        f"at about line {line} the {short} lacks {lines}, or the {long} has {lines} too many: "
-        f"source lines from there on face target lines that stand {facing}"
-    )
+    facing = f"{abs(slip.shift):,} {'earlier' if slip.shift < 0 else 'later'}"
+    return f"at line {line} the {short} lacks {lines}, or the {long} has {lines} too many; what follows stands {facing}"
 
 
 def _out_of_step(text: Text, course: Course) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from seq2seq.diagnosis.found import Text, lines_at
 
 AROUND = 150  # lines on either side of the place that are tried
 LEARNT = 3_000  # lines on either side from which words are learnt
+TRIES = 3  # neighbourhoods, where the place turns out to be at the edge of one
 JUDGES = 300  # pairs that judge whether there is a slip at all
 SEEN = 3  # times that two words must have met
 SAME = 0.8  # for a word that is the same on both sides, such as a name or a number
@@ -31,11 +32,25 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 
 
 def sharpen(text: Text, slip: Slip) -> Slip:
-    """The slip with its exact line, as far as words tell it; unchanged where one of its sides is unrelated."""
+    """The slip with its exact line, as far as words tell it: the first source line that has no partner or another.
+
+    Unchanged where nothing is known of a side of it.
+    """
     before, after = slip.before, slip.shift
     if before is None or after is None:
         return slip
-    low, high = max(0, slip.line - AROUND), min(len(text.source), slip.line + AROUND)
+    for _ in range(TRIES):
+        found = _nearby(text, slip.line, before, after)
+        is_near, slip = abs(found - slip.line) < AROUND // 2, Slip(found, before, after)
+        if is_near:
+            break
+    return slip
+
+
+def _nearby(text: Text, line: int, before: int, after: int) -> int:
+    """The likeliest place of the slip in the neighbourhood of a line."""
+    middle = line
+    low, high = max(0, middle - AROUND), min(len(text.source), middle + AROUND)
     learnt = {
         **{line: line + before for line in range(max(0, low - LEARNT), low)},
         **{line: line + after for line in range(high, min(len(text.source), high + LEARNT))},
@@ -58,9 +73,12 @@ def sharpen(text: Text, slip: Slip) -> Slip:
         return np.asarray([_agreement(ours, theirs, dice) for ours, theirs in lines_W])
 
     first_W, second_W = agreement(before), agreement(after)
-    gains = np.concatenate([[0.0], np.cumsum(first_W - second_W)])
+    # Where the target lacks lines, as many source lines have no partner; they count for neither side.
+    skipped = max(0, before - after)
+    head, tail = np.concatenate([[0.0], np.cumsum(first_W)]), np.concatenate([[0.0], np.cumsum(second_W)])
+    gains = head + tail[-1] - tail[np.minimum(np.arange(len(tail)) + skipped, len(tail) - 1)]
     best = np.flatnonzero(gains >= gains.max() - 1e-9) + low
-    return Slip(int(best[np.abs(best - slip.line).argmin()]), before, after)
+    return int(best[np.abs(best - middle).argmin()])
 
 
 def confirms(text: Text, slip: Slip, end: int) -> bool:
