@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import write_lines
+from conftest import numbered_pairs, write_lines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +21,7 @@ from seq2seq.diagnosis.duplicates import duplicates
 from seq2seq.diagnosis.found import Text
 from seq2seq.diagnosis.scan import Collector, Expectation, Side, scan
 from seq2seq.diagnosis.signs import Sign, is_mojibake
+from seq2seq.diagnosis.vocabulary import sample
 
 LATIN, CYRILLIC = frozenset({Kind.LATIN}), frozenset({Kind.CYRILLIC})
 # How the names of a script's letters begin, where not with the script's own name.
@@ -60,7 +61,7 @@ def test_every_simplified_character_is_missing_in_big5_and_every_traditional_one
                 character.encode(encoding)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(lines)
 def test_a_side_counts_what_python_counts(texts: list[str]) -> None:
     side = side_of(texts)
@@ -77,6 +78,7 @@ def test_a_side_counts_what_python_counts(texts: list[str]) -> None:
     assert (side.hashes[:, None] == side.hashes).tolist() == same
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("abcäöüßéèçñ €“”–…"), min_size=1))
 def test_text_that_was_read_wrongly_is_known_from_text_that_was_not(text: str) -> None:
     assert not is_mojibake(text.replace("€", "").replace("“", "").replace("”", ""), LATIN)
@@ -91,7 +93,7 @@ def test_garbled_russian_is_known_where_russian_is_expected() -> None:
     assert not is_mojibake("Das Café…” und „Menü“ – CAFÉ…", LATIN)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab "), st.sampled_from("xyz")), max_size=30))
 def test_repeated_pairs_are_those_that_a_dictionary_finds(
     tmp_path_factory: pytest.TempPathFactory, pairs: list
@@ -151,3 +153,19 @@ def test_a_chunk_of_lines_ends_where_there_is_too_much_text_and_numbers_go_on(
     assert side.lines_with(Sign.REPLACEMENT).tolist() == [4]
     assert side.lines_with(Sign.BLANK).tolist() == [5]
     assert side.first_line[ord("c")] == 6
+
+
+def test_a_vocabulary_is_measured_on_pairs_that_it_was_not_learnt_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seq2seq.diagnosis.vocabulary.SAMPLE", 20)
+    pairs = numbered_pairs(53)
+    paths = [
+        write_lines(tmp_path / name, list(side)) for name, side in zip("st", zip(*pairs, strict=True), strict=True)
+    ]
+    files = PairFiles(source=str(paths[0]), target=str(paths[1]))
+    text = Text("train", files, *scan(files, (Expectation(), Expectation())))
+    learnt, measured = sample([text], [])
+    assert measured == pairs[9::10]
+    assert set(learnt) == {pair for pair in pairs[::3] if pair not in measured}
+    assert sample([text], [text])[1] == pairs

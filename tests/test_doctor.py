@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import unicodedata
 from collections.abc import Callable
@@ -473,6 +474,12 @@ def test_every_mistake_is_refused_in_a_sentence(
     before = {path: path.read_bytes() for path in tiny.iterdir()}
     in_process("doctor", *arguments).refused(*words)
     assert {path: path.read_bytes() for path in tiny.iterdir()} == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
+def test_a_pipe_is_refused_since_a_text_is_read_several_times(tiny: Path) -> None:
+    os.mkfifo(tiny / "pipe")
+    in_process("doctor", tiny / "pipe", tiny / "train.de").refused("pipe", "several times")
 
 
 def test_a_clean_copy_leaves_out_what_is_damaged_and_says_why(multi30k: Callable[[], Sides], tmp_path: Path) -> None:

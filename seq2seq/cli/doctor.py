@@ -202,7 +202,7 @@ def _try_vocabularies(args: argparse.Namespace, config: Config | None, examined:
     train = examined.texts["train"]
     held_out = [text for part, texts in examined.texts.items() if part != "train" for text in texts]
     learnt, measured = sample(train, held_out)
-    if not learnt:
+    if not learnt or not measured:
         return
     for size in args.vocab_size or [settings.vocab_size]:
         _stage(f"trying a vocabulary of {size:,}")

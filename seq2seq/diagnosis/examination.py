@@ -18,6 +18,7 @@ from seq2seq.diagnosis.findings import EXAMPLES, Diagnosis
 from seq2seq.diagnosis.found import NO_LINES, Found, Text, as_findings
 from seq2seq.diagnosis.languages import word_weights
 from seq2seq.diagnosis.scan import Expectation, read_pairs, scan
+from seq2seq.errors import CorpusError
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import DataConfig, PairFiles
@@ -70,6 +71,12 @@ def examine(
 
     Raises CorpusError only where a file cannot be opened at all.
     """
+    for one in chain.from_iterable(corpus.parts.values()):
+        for _, path in one.files():
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                raise CorpusError(
+                    f"{path} is not a regular file; a text is read several times here. Write it to a file."
+                )
     stage("looking at the first lines")
     head = list(islice(chain.from_iterable(map(read_pairs, corpus.parts["train"])), SAMPLE))
     sources, targets = [clean(source) for source, _ in head], [clean(target) for _, target in head]
@@ -77,14 +84,14 @@ def examine(
     texts: dict[str, list[Text]] = {}
     for part, files in corpus.parts.items():
         stage(f"reading the {PART_NAMES[part]} text")
-        texts[part] = [Text(part, one, *scan(one, expected, most)) for one in files]
+        texts[part] = [Text(part, some, *scan(some, expected, most)) for some in files]
     stage("comparing")
     found: list[Found] = []
     for text in chain.from_iterable(texts.values()):
         found += _of_text(text, corpus)
     found += line_findings.of_languages(texts["train"][0], corpus.languages, (sources[:HEAD], targets[:HEAD]))
-    for some in texts.values():
-        found += duplicates.duplicates(some)
+    for scanned in texts.values():
+        found += duplicates.duplicates(scanned)
     for part in ("validation", "test"):
         found += duplicates.leaks(texts["train"], texts.get(part, []))
     if "test" in texts and "validation" in texts:

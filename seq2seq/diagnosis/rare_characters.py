@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from seq2seq.diagnosis.characters import Kind, table
 from seq2seq.diagnosis.found import Found, Text
+from seq2seq.diagnosis.scan import CODE_POINTS, Side
 
 RARE = 3  # occurrences; fewer are rare
 _NAMED = 12  # characters that are shown
@@ -32,7 +33,7 @@ def rare(texts: Sequence[Text]) -> list[Found]:
     found = []
     for number in (0, 1):
         sides = [text.sides[number][1] for text in texts]
-        counts = _text_only(np.sum([side.characters for side in sides], axis=0))
+        counts = _text_only(_total(sides))
         codes = np.flatnonzero((counts > 0) & (counts < RARE))
         codes = codes[np.argsort(counts[codes], kind="stable")]
         if len(codes):
@@ -46,12 +47,19 @@ def unseen(train: Sequence[Text], texts: Sequence[Text]) -> list[Found]:
     """The characters of a validation or test set that its side of the training text lacks."""
     found = []
     for number in (0, 1):
-        known = np.sum([text.sides[number][1].characters for text in train], axis=0)
+        known = _total([text.sides[number][1] for text in train])
         for text in texts:
             codes = np.flatnonzero((_text_only(text.sides[number][1].characters) > 0) & (known == 0))
             if len(codes):
                 found.append(_found("unseen", text, number, codes, ""))
     return found
+
+
+def _total(sides: Sequence[Side]) -> NDArray[np.int64]:
+    total = np.zeros(CODE_POINTS, dtype=np.int64)
+    for side in sides:
+        total[side.codes] += side.counts
+    return total
 
 
 def _text_only(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -63,8 +71,9 @@ def _text_only(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _found(kind: str, text: Text, number: int, codes: NDArray[np.int64], detail: str) -> Found:
     name, side = text.sides[number]
-    here = codes[side.first_line[codes] >= 0]
-    lines = side.first_line[here].astype(np.int64)
+    first_line = side.first_line
+    here = codes[first_line[codes] >= 0]
+    lines = first_line[here].astype(np.int64)
     notes: dict[int, str] = {}
     for code, line in zip(here[:100].tolist(), lines[:100].tolist(), strict=True):
         notes[line] = f"{notes[line]}, {chr(code)}" if line in notes else _named(code)

@@ -46,8 +46,8 @@ class Expectation:
 class Side:
     """One side of a text as numbers: signs, lengths in characters, hashes and cues of N lines.
 
-    `characters` counts the cleaned text's characters by code point, and `first_line` is where each occurs first,
-    counted from 0 (-1: nowhere). `failure` says why reading ended early.
+    `codes` are the code points that occur, with how often and where first (counted from 0): a table of all of them
+    would take 13 MB a side. `failure` says why reading ended early.
     """
 
     file: str
@@ -55,14 +55,29 @@ class Side:
     lengths: NDArray[np.int32]
     hashes: NDArray[np.int64]
     cues: NDArray[np.uint8]
-    characters: NDArray[np.int64]
-    first_line: NDArray[np.int32]
+    codes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    firsts: NDArray[np.int32]
     marked: bool = False
     carriage_returns: int = 0
     failure: str | None = None
 
     def __len__(self) -> int:
         return len(self.signs)
+
+    @property
+    def characters(self) -> NDArray[np.int64]:
+        """How often each code point occurs."""
+        characters = np.zeros(CODE_POINTS, dtype=np.int64)
+        characters[self.codes] = self.counts
+        return characters
+
+    @property
+    def first_line(self) -> NDArray[np.int32]:
+        """Where each code point occurs first; -1: nowhere."""
+        lines = np.full(CODE_POINTS, -1, dtype=np.int32)
+        lines[self.codes] = self.firsts
+        return lines
 
     def lines_with(self, sign: Sign) -> NDArray[np.int64]:
         """The lines that show a sign, counted from 0."""
@@ -155,14 +170,16 @@ class Collector:
     def finish(self, marked: bool, carriage_returns: int, failure: str | None) -> Side:
         self.flush()
         self._characters[0x0A] = 0  # the line ends are ours
+        codes = np.flatnonzero(self._characters)
         return Side(
             self._file,
             np.asarray(self._signs, dtype=np.uint32),
             np.asarray(self._lengths, dtype=np.int32),
             np.asarray(self._hashes, dtype=np.int64),
             np.frombuffer(bytes(self._cues), dtype=np.uint8),
-            self._characters,
-            self._first_line,
+            codes,
+            self._characters[codes],
+            self._first_line[codes],
             marked,
             carriage_returns,
             failure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -56,21 +56,24 @@ class VocabularyUse:
 
 def sample(train: Sequence[Text], held_out: Sequence[Text]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Pairs to learn from, taken evenly from the training text, and pairs to measure on: of the validation and test
-    sets, or training pairs that are not in the sample."""
-    total = sum(len(text) for text in train)
-    step = max(2 if not held_out else 1, -(-total // SAMPLE))
-    learnt = _filled(train, step, 0, SAMPLE)
-    if held_out:
-        size = sum(len(text) for text in held_out)
-        return learnt, _filled(held_out, max(1, -(-size // HELD_OUT)), 0, HELD_OUT)
-    return learnt, _filled(train, max(step, -(-total // HELD_OUT) // step * step), 1, HELD_OUT)
+    sets, or every tenth training pair (fewer of a large text), which is then not learnt from."""
+    total, held = (sum(map(len, texts)) for texts in (train, held_out))
+    step, every = max(1, -(-total // SAMPLE)), max(10, -(-total // HELD_OUT))
+    measured = list(_filled(held_out, range(0, held, max(1, -(-held // HELD_OUT)))))
+    apart = range(0) if measured else range(every - 1, total, every)
+    learnt = (number for number in range(0, total, step) if number not in apart)
+    return list(_filled(train, learnt)), measured or list(_filled(train, apart))
 
 
-def _filled(texts: Sequence[Text], step: int, first: int, most: int) -> list[tuple[str, str]]:
-    """Every step-th pair, cleaned, without the blank ones."""
+def _filled(texts: Sequence[Text], numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
+    """The pairs of these numbers (in order), cleaned, without the blank and the very long ones."""
     pairs = (pair for text in texts for pair in read_pairs(text.files))
-    short = ((clean(s), clean(t)) for s, t in islice(pairs, first, None, step) if max(len(s), len(t)) <= _LONGEST)
-    return list(islice(((s, t) for s, t in short if s and t), most))
+    position = 0
+    for number in numbers:
+        for source, target in islice(pairs, number - position, number - position + 1):
+            if max(len(source), len(target)) <= _LONGEST and (source := clean(source)) and (target := clean(target)):
+                yield source, target
+        position = number + 1
 
 
 def try_vocabulary(
