@@ -117,7 +117,7 @@ def of_pairs(text: Text) -> list[Found]:
 
 def main_script(side: Side) -> Kind:
     """The script of most letters."""
-    counts = np.bincount(table(), weights=side.characters, minlength=len(Kind))
+    counts = np.bincount(table()[side.codes], weights=side.counts, minlength=len(Kind))
     counts[Kind.HAN] += counts[Kind.SIMPLIFIED_HAN] + counts[Kind.TRADITIONAL_HAN]
     return Kind(int(counts[FIRST_SCRIPT : Kind.SIMPLIFIED_HAN].argmax()) + FIRST_SCRIPT)
 

@@ -64,7 +64,8 @@ def _total(sides: Sequence[Side]) -> NDArray[np.int64]:
 
 def _text_only(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     counts = counts.copy()
-    counts[np.isin(table(), _NOT_TEXT)] = 0
+    codes = np.flatnonzero(counts)
+    counts[codes[np.isin(table()[codes], _NOT_TEXT)]] = 0
     counts[0x09] = 0
     return counts
 
