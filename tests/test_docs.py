@@ -49,6 +49,14 @@ def test_every_sample_config_is_read_and_names_the_schema(path) -> None:
     assert path.read_text(encoding="utf-8").startswith("# yaml-language-server: $schema=settings.schema.json\n")
 
 
+def test_the_page_of_the_doctor_names_every_kind_of_finding_with_its_level() -> None:
+    from seq2seq.diagnosis.findings import KINDS
+
+    page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| .*? \| (error|warning|note)\b", page, flags=re.MULTILINE))
+    assert rows == {kind: "note" if known.share else known.level for kind, known in KINDS.items()}
+
+
 def test_the_readme_names_every_verb_and_only_files_that_exist() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for verb in VERBS:

@@ -18,6 +18,7 @@ ROOMS = (
     "bundled",
     "config",
     "corpus",
+    "diagnosis",
     "model",
     "checkpoints",
     "runs",

@@ -60,11 +60,14 @@ def _marks_in_order(text: str) -> str:
 class Lines(Iterator["str | None"]):
     """The lines of one text, one at a time, as soon as each is complete. Made by `read_lines`.
 
-    `number` is the line last given, from 1; `bad` and `repaired` count what was dropped and repaired so far.
+    `number` is the line last given, from 1; `bad` and `repaired` count what was dropped and repaired so far, and
+    `problem` says what was wrong with the last such line. `marked` tells of a byte order mark at the start, and
+    `carriage_returns` how many lines ended with CR and LF.
     """
 
     def __init__(self, stream: BinaryIO, name: str, bad_lines: BadLines, advice: str) -> None:
         self.name, self.number, self.bad, self.repaired = name, 0, 0, 0
+        self.problem, self.marked, self.carriage_returns = "", False, 0
         self._stream, self._bad_lines, self._advice = stream, bad_lines, advice
         self._ended = False
 
@@ -82,6 +85,7 @@ class Lines(Iterator["str | None"]):
         return self._bad_line(line, problem)
 
     def _bad_line(self, line: bytes, problem: str) -> str | None:
+        self.problem = problem
         if self._bad_lines == "refuse":
             self.close()
             raise CorpusError(f"{self.name} line {self.number:,} {problem}. {self._advice}")
@@ -110,7 +114,11 @@ class Lines(Iterator["str | None"]):
             return None
         self.number += 1
         if line.endswith(b"\n"):
-            line = line[:-2] if line.endswith(b"\r\n") else line[:-1]
+            if line.endswith(b"\r\n"):
+                self.carriage_returns += 1
+                line = line[:-2]
+            else:
+                line = line[:-1]
         if len(line) > LONGEST_LINE:
             self.close()
             raise CorpusError(
@@ -125,6 +133,7 @@ class Lines(Iterator["str | None"]):
             if line.startswith(mark):
                 self.close()
                 raise CorpusError(f"{self.name} is {encoding} text; UTF-8 is expected. Convert the file to UTF-8.")
+        self.marked = line.startswith(_BYTE_ORDER_MARK)
         return line.removeprefix(_BYTE_ORDER_MARK)
 
     def count_rest(self) -> int:

@@ -151,7 +151,7 @@ class ParallelCorpus:
         if source_lines != target_lines:
             raise CorpusError(
                 f"{files.source} has {source_lines:,} lines and {files.target} has {target_lines:,}; "
-                f"a parallel corpus pairs line with line. Give two files of the same length."
+                f"a parallel corpus pairs line with line. `seq2seq doctor` finds where they part."
             )
 
     def _table(self, files: PairFiles) -> Iterator[_Row]:
