@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -66,9 +66,9 @@ class Team:
                 time.sleep(0.02)
             met.wait()
 
-    def share(self, batches: list[Any]) -> list[Any]:
+    def share(self, batches: Sequence[Any]) -> list[Any]:
         """This process's part of a list of work."""
-        return batches[self.rank :: self.size]
+        return list(batches[self.rank :: self.size])
 
     def device(self, name: str) -> str:
         """What a device means for this process: of several GPUs in a machine, its own."""
