@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,11 +35,14 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.config.loading import load_config
 
     config = load_config(Path(args.config), args.set)
+    from seq2seq.cli.display import Preparation
     from seq2seq.model.device import choose_device
     from seq2seq.training.prepare import prepare
 
     device = choose_device(config.training.device)
-    prepared = prepare(config)
+    progress = Preparation(lambda line: print(line, file=sys.stderr, flush=True))
+    prepared = prepare(config, progress=progress)
+    progress.end()
     for message in prepared.messages:
         print(message)
     rows = [*_corpus_rows(config, prepared), *_model_rows(config, prepared), ("device", str(device))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,38 @@ _REASONS = {
 _QUIET = 30.0  # seconds from one line to the next while a corpus is prepared
 
 
+class Preparation:
+    """How far the preparation of a corpus has come: a bar at a terminal, elsewhere a line now and then."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._terminal = say, sys.stderr.isatty()
+        self._doing: str | None = None
+        self._since = self._told = 0.0  # when that began, and when it was told last
+        self._bar: Any = None
+
+    def __call__(self, what: str, done: int, whole: int | None) -> None:
+        """So many pairs are "read" or "encoded", of so many in all if that is known."""
+        now = time.monotonic()
+        if what != self._doing:
+            self.end()
+            self._doing, self._since, self._told = what, now, now
+            if self._terminal:
+                self._bar = tqdm(desc=what, total=whole, unit=" pairs", unit_scale=True, dynamic_ncols=True, delay=1)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+        elif now - self._told >= _QUIET:
+            self._told = now
+            of = f" of {whole:,}" if whole is not None else ""
+            self._say(f"{what} {done:,}{of} pairs, {done / (now - self._since):,.0f} a second")
+
+    def end(self) -> None:
+        """That is done, or all of it."""
+        self._doing = None
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
 class Display:
     """The listener of a training. At a terminal reports move a tqdm bar; everything also goes to train.log."""
 
@@ -40,14 +72,14 @@ class Display:
         self._bar: Any = None
         self._waiting: list[str] = []  # lines for train.log from before the folder was made
         self._terminal = sys.stderr.isatty()
-        self._doing: str | None = None  # in the preparation, since when, and when it was told last
-        self._since = self._told = 0.0
+        self.preparation = Preparation(self._say)
 
     def __enter__(self) -> Display:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._close_bar()
+        self.preparation.end()
 
     # -- what the trainer calls ---------------------------------------------------------------------------------------
 
@@ -78,31 +110,8 @@ class Display:
             self._say(line)
 
     def said(self, message: str) -> None:
-        self.prepared()
+        self.preparation.end()
         self._say(message)
-
-    def progressed(self, what: str, done: int, whole: int | None) -> None:
-        """How far the preparation of a corpus has come: a bar at a terminal, elsewhere a line now and then."""
-        now = time.monotonic()
-        if what != self._doing:
-            self._doing, self._since, self._told = what, now, now
-            self._close_bar()
-        if self._terminal:
-            if self._bar is None:
-                self._bar = tqdm(
-                    desc=what, total=whole, unit=" pairs", unit_scale=True, dynamic_ncols=True, file=sys.stderr, delay=1
-                )
-            self._bar.update(done - self._bar.n)
-        elif now - self._told >= _QUIET:
-            self._told = now
-            of = f" of {whole:,}" if whole is not None else ""
-            self._say(f"{what} {done:,}{of} pairs, {done / (now - self._since):,.0f} a second")
-
-    def prepared(self) -> None:
-        """A part of the preparation is done, or all of it."""
-        if self._doing is not None:
-            self._doing = None
-            self._close_bar()
 
     def _close_bar(self) -> None:
         if self._bar is not None:

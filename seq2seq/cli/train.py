@@ -92,8 +92,8 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
     _set_up(config, team)
     checkpoint, tokenizer = _last_checkpoint(config, folder) if resume else (None, None)
     with Display(folder) as display:
-        prepared = prepare(config, tokenizer, stage=display.said, progress=display.progressed)
-        display.prepared()
+        prepared = prepare(config, tokenizer, stage=display.said, progress=display.preparation)
+        display.preparation.end()
         for message in prepared.messages:
             display.said(message)
         with StopRequest() as stop:

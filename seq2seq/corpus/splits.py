@@ -52,15 +52,8 @@ def open_corpora(data: DataConfig, seed: int, cache: CorpusCache | None = None) 
     """
     from seq2seq.config.schema import Fraction
 
+    parts = find_files(data)
     validation, test = data.validation, data.test
-    parts = {"data.train": _files(data.train)}
-    if not isinstance(validation, Fraction):
-        parts["data.validation"] = _files(validation)
-    if test is not None and not isinstance(test, Fraction):
-        parts["data.test"] = _files(test)
-    for key, files in parts.items():
-        _require(files, key)
-
     fractions = {
         key: part.fraction
         for key, part in (("data.validation", validation), ("data.test", test))
@@ -83,6 +76,23 @@ def open_corpora(data: DataConfig, seed: int, cache: CorpusCache | None = None) 
         for key, files in parts.items()
     } | held_out
     return Corpora(corpora["data.train"], corpora["data.validation"], corpora.get("data.test"))
+
+
+def find_files(data: DataConfig) -> dict[str, tuple[PairFiles, ...]]:
+    """The files of each text that the settings name, by its key. CorpusError names key and path of one that is missing.
+
+    A text that is a fraction of another has no files.
+    """
+    from seq2seq.config.schema import Fraction
+
+    parts = {"data.train": _files(data.train)}
+    if not isinstance(data.validation, Fraction):
+        parts["data.validation"] = _files(data.validation)
+    if data.test is not None and not isinstance(data.test, Fraction):
+        parts["data.test"] = _files(data.test)
+    for key, files in parts.items():
+        _require(files, key)
+    return parts
 
 
 def _write_split(folder: Path, whole: ParallelCorpus, fractions: dict[str, float], seed: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from seq2seq.corpus.lines import BadLines, read_lines
 from seq2seq.corpus.pairs import PairReport, file_keys
-from seq2seq.errors import ConfigError, ScoringError
+from seq2seq.errors import CacheError, ConfigError, ScoringError
 from seq2seq.evaluation.scores import refuse_pieces
 
 if TYPE_CHECKING:
@@ -79,7 +79,10 @@ def configured_test_set(config: Config, opened: Corpora | None = None) -> TestSe
             )
     if opened is None:
         cache = open_cache(config.data, config.seed) if isinstance(test, Fraction) else None
-        opened = open_corpora(config.data, config.seed, cache)
+        try:
+            opened = open_corpora(config.data, config.seed, cache)
+        except CacheError:  # what could not be kept is found again by reading the text
+            opened = open_corpora(config.data, config.seed)
     corpus = opened.test
     assert corpus is not None, "a test set that the settings name is opened"
     pairs = list(corpus)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from seq2seq.corpus.cache import CorpusCache, open_cache
 from seq2seq.corpus.encoded import EncodedCorpus, encode_corpus
 from seq2seq.corpus.pairs import PairReport, ParallelCorpus
-from seq2seq.corpus.splits import open_corpora
+from seq2seq.corpus.splits import find_files, open_corpora
 from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.errors import CacheError, CorpusError
 from seq2seq.evaluation.scores import refuse_pieces
@@ -63,6 +63,7 @@ def prepare(
     fault in the last of them costs no time. Raises CorpusError and TokenizerError.
     """
     stage("reading the corpora")
+    find_files(config.data)
     with contextlib.ExitStack() as stack:
         cache = open_cache(config.data, config.seed, stage)
         kept = None if cache is None else _find(cache, config, tokenizer)
