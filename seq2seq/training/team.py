@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from seq2seq.errors import DeviceError, TrainingError
 
@@ -117,7 +118,13 @@ def joined(device: str) -> Iterator[Team]:
         torch.cuda.set_device(local_rank)
     # Whoever waits in a library of C++ hears no signal through Python; torchrun must be able to end it.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    dist.init_process_group("nccl" if on_gpus else "gloo", timeout=_LONGEST_WAIT)
+    store, _, _ = next(rendezvous("env://", rank, size, timeout=_LONGEST_WAIT))
+    store.set_timeout(_LONGEST_WAIT)
+    # torchrun keeps one store through all its restarts, and with it the addresses that dead processes have left there.
+    # Under a name of their own the new ones find each other; otherwise they may call the dead and wait.
+    named = dist.PrefixStore(f"seq2seq/restart {restarts} of {size}", store)  # type: ignore[attr-defined]
+    backend = "nccl" if on_gpus else "gloo"
+    dist.init_process_group(backend, store=named, rank=rank, world_size=size, timeout=_LONGEST_WAIT)
     try:
         yield Team(rank, size, local_rank, restarts)
     finally:
