@@ -190,13 +190,17 @@ def test_an_interrupted_preparation_leaves_nothing_that_is_trusted(
     assert same(again, prepared(tiny, kept=False)[0])
 
 
-def test_what_a_kill_has_left_is_cleared(tiny: Path) -> None:
+def test_what_a_kill_has_left_is_cleared_but_not_what_another_process_is_making(tiny: Path) -> None:
     ready, _ = prepared(tiny)
     assert ready.train.folder is not None
     leftover = tiny / "cache" / f".{ready.train.folder.name}.1-ab.tmp"
     ready.train.folder.rename(leftover)
-    again, _ = prepared(tiny)
-    assert not leftover.exists()
+    others = [tiny / "cache" / f".pairs-{name}.1-ab.tmp" for name in ("dead", "alive")]
+    for other in others:
+        other.mkdir()
+    with store.Store(tiny / "cache").alone("pairs-alive"):
+        again, _ = prepared(tiny)
+    assert [path.exists() for path in (leftover, *others)] == [False, False, True]
     assert same(again, prepared(tiny, kept=False)[0])
 
 

@@ -128,9 +128,13 @@ class CorpusCache:
 
         def make(folder: Path) -> dict[str, Any]:
             read = 0
-            with tempfile.TemporaryDirectory(prefix="seq2seq-") as files, MappedWriter(folder) as writer:
+            with (
+                tempfile.TemporaryDirectory(prefix="seq2seq-") as files,
+                MappedWriter(folder) as writer,
+                contextlib.closing(encode_in_parallel(corpus, tokenizer, Path(files), max_length)) as encoded,
+            ):
                 _write_tokenizer(tokenizer, Path(files))
-                for chunk in encode_in_parallel(corpus, tokenizer, Path(files), max_length):
+                for chunk in encoded:
                     writer.add(chunk)
                     read += chunk.read
                     if progress is not None:

@@ -11,16 +11,18 @@ reach it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-import pickle
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
+
+import numpy as np
 
 from seq2seq.corpus.encoded import EncodedChunk, Encoder, chunks, encode_chunk
 from seq2seq.errors import CorpusError
@@ -34,7 +36,7 @@ CHUNK = 500
 
 def encode_in_parallel(
     corpus: Iterable[tuple[str, str]], tokenizer: Encoder, folder: Path, max_length: int, processes: int | None = None
-) -> Iterator[EncodedChunk]:
+) -> Generator[EncodedChunk, None, None]:
     """The pairs encoded, in their order, by as many processes as there are processors, or in this one if that is one.
 
     `folder` is where the files of the tokenizer lie. Raises CorpusError when a process dies, and what reading raises.
@@ -79,14 +81,13 @@ class _Team:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            _send(process.stdin, pairs)
-            chunk: EncodedChunk = pickle.load(process.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError):
+            _send(process.stdin, json.dumps(pairs).encode("ascii"))
+            return _receive_chunk(process.stdout)
+        except (OSError, EOFError, ValueError):
             raise CorpusError(
                 "A process that encodes the corpus has died"
                 f" ({_how(process)}). Check that there is memory for it, and start again."
             ) from None
-        return chunk
 
     def _process(self) -> subprocess.Popen[bytes]:
         """The process of this thread, started when it is first needed."""
@@ -137,9 +138,38 @@ def _how(process: subprocess.Popen[bytes]) -> str:
     return f"signal {-status}" if status < 0 else f"status {status}"
 
 
-def _send(stream: IO[bytes], thing: object) -> None:
-    pickle.dump(thing, stream, protocol=pickle.HIGHEST_PROTOCOL)
+def _send(stream: IO[bytes], *parts: bytes) -> None:
+    """Each part after its length in 8 bytes."""
+    for part in parts:
+        stream.write(len(part).to_bytes(8, "little"))
+        stream.write(part)
     stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    """One part. EOFError where the other process has ended."""
+    head = stream.read(8)
+    size = int.from_bytes(head, "little")
+    part = stream.read(size) if len(head) == 8 else b""
+    if len(head) < 8 or len(part) < size:
+        raise EOFError
+    return part
+
+
+def _send_chunk(stream: IO[bytes], chunk: EncodedChunk) -> None:
+    types = [chunk.source_ids.dtype.str, chunk.target_ids.dtype.str]
+    arrays = chunk.source_ids, chunk.source_lengths, chunk.target_ids, chunk.target_lengths
+    _send(stream, json.dumps([types, chunk.read, chunk.too_long]).encode("ascii"), *(a.tobytes() for a in arrays))
+
+
+def _receive_chunk(stream: IO[bytes]) -> EncodedChunk:
+    types, read, too_long = json.loads(_receive(stream))
+    sides = []
+    for kind in types:
+        ids, lengths = _receive(stream), _receive(stream)
+        sides.append((np.frombuffer(ids, dtype=kind), np.frombuffer(lengths, dtype=np.int32)))
+    (source_ids, source_lengths), (target_ids, target_lengths) = sides
+    return EncodedChunk(source_ids, source_lengths, target_ids, target_lengths, read, too_long)
 
 
 def _serve(folder: str, max_length: int) -> None:
@@ -147,12 +177,12 @@ def _serve(folder: str, max_length: int) -> None:
     from seq2seq.corpus.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.load(Path(folder))
-    source, answers = sys.stdin.buffer, sys.stdout.buffer
+    asked, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # no library shall write between the answers
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            pairs: Pairs = pickle.load(source)
-            _send(answers, encode_chunk(pairs, tokenizer, max_length))
+            pairs = [(source, target) for source, target in json.loads(_receive(asked))]
+            _send_chunk(answers, encode_chunk(pairs, tokenizer, max_length))
 
 
 if __name__ == "__main__":

@@ -114,8 +114,16 @@ class Store:
             yield
 
     def _clear_leftovers(self, name: str) -> None:
-        for leftover in self.folder.glob(f".{name}.*.tmp"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        """Remove what is left of this thing in the making, and of others that nobody is making any more."""
+        for leftover in self.folder.glob(".*.tmp"):
+            other = leftover.name.split(".")[1]
+            with contextlib.suppress(OSError):
+                if other != name:
+                    with (self.folder / f"{other}.lock").open("ab") as stream:
+                        lock_file(stream)
+                        shutil.rmtree(leftover)
+                else:
+                    shutil.rmtree(leftover)
 
     def _unwritable(self, error: OSError) -> CacheError:
         return CacheError(
