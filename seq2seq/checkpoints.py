@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from seq2seq.errors import CheckpointError
+from seq2seq.files import sealed as sealed
 from seq2seq.files import write_file
 
 if TYPE_CHECKING:
@@ -44,13 +45,6 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     data = save({key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()})
     write_file(path, data)
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts with the SHA-256 of all of them; how they are spaced or ordered does not matter."""
-    facts = {name: value for name, value in content.items() if name != "sha256"}
-    plain = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return {**facts, "sha256": hashlib.sha256(plain.encode("ascii")).hexdigest()}
 
 
 def read_facts(folder: Path, advice: str) -> dict[str, Any]:

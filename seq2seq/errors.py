@@ -17,6 +17,10 @@ class CorpusError(Seq2SeqError):
     """A text file is missing, damaged, empty, or its lines do not pair up."""
 
 
+class CacheError(CorpusError):
+    """The folder for prepared corpora cannot be written, or is full."""
+
+
 class TokenizerError(Seq2SeqError):
     """The tokenizer cannot be trained or loaded as asked."""
 

@@ -1,10 +1,13 @@
-"""The one writer: a file appears under its name whole and on the disk, or not at all."""
+"""The one writer: a file appears under its name whole and on the disk, or not at all; and how files are sealed and
+locked."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,6 +48,21 @@ def _replacing(path: Path, kind: str, **options: str) -> Iterator[IO[Any]]:
     sync_folder(path.parent)
 
 
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts with the SHA-256 of all of them; how they are spaced or ordered does not matter."""
+    facts = {name: value for name, value in content.items() if name != "sha256"}
+    plain = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return {**facts, "sha256": hashlib.sha256(plain.encode("ascii")).hexdigest()}
+
+
+def digest_of(stream: IO[bytes]) -> str:
+    """The SHA-256 of what is left to read, in hexadecimal."""
+    digest = hashlib.sha256()
+    while block := stream.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
 def _is_special(path: Path) -> bool:
     """Whether this is a pipe, a terminal or a device such as /dev/null, which nothing may take the place of.
 
@@ -71,3 +89,15 @@ def sync_folder(folder: Path) -> None:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     finally:
         os.close(descriptor)
+
+
+def lock_file(stream: IO[bytes]) -> None:
+    """An exclusive lock that the system releases when the process ends; OSError where another process holds it."""
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+    else:
+        import fcntl
+
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 from seq2seq import __version__
 from seq2seq.checkpoints import FACTS, TRAINING, WEIGHTS, read_facts, read_tensors, write_checkpoint, write_tensors
 from seq2seq.errors import CheckpointError, RunError
-from seq2seq.files import sync_folder, write_file
+from seq2seq.files import lock_file, sync_folder, write_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -174,7 +174,7 @@ class RunFolder:
             return
         stream = (self.path / ".lock").open("ab")
         try:
-            _lock_file(stream)
+            lock_file(stream)
         except OSError:
             stream.close()
             raise RunError(
@@ -372,15 +372,3 @@ def is_part_of_a_run(path: Path) -> bool:
     if folder.name in ("best", "last"):
         return RunFolder(folder.parent).holds_run()
     return RunFolder(folder).holds_run() and RunFolder.is_ours(path.resolve().name)
-
-
-def _lock_file(stream: IO[bytes]) -> None:
-    """An exclusive lock that the system releases when the process ends; OSError where another process holds it."""
-    if os.name == "nt":
-        import msvcrt
-
-        msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-    else:
-        import fcntl
-
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

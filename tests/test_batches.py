@@ -198,9 +198,9 @@ def test_a_million_pairs_are_planned_in_about_a_second() -> None:
     rng = np.random.default_rng(6)
     source = rng.poisson(14, 1_000_000) + 1
     sampler = BatchSampler(source, source + rng.integers(-3, 4, 1_000_000), batch_tokens=2000, seed=1)
-    began = time.perf_counter()
+    began = time.process_time()
     batches = sampler.epoch(0)
-    assert time.perf_counter() - began < 3  # 0.6 s on an idle core; tests share theirs
+    assert time.process_time() - began < 3  # 0.4 s of the processor, whoever shares it
     assert sum(map(len, batches)) == 1_000_000
 
 

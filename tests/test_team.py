@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -69,7 +70,7 @@ def test_several_processes_are_one_with_the_whole_batch(tiny: Path, processes: i
     same_run(tiny / "together", alone(tiny, "alone", f"training.accumulate={whole}"))
 
 
-@pytest.mark.long  # gloo's own meeting after a restart now and then fails or waits, and torchrun then tries once more
+@pytest.mark.long
 def test_a_process_that_dies_is_replaced_and_the_training_goes_on(tiny: Path) -> None:
     settings = ("training.checkpoint_every=1", "training.epochs=12", "training.patience=null")
     together = torchrun(2, tiny, "together", *settings, restarts=3)
@@ -114,6 +115,25 @@ def test_work_is_shared_out_without_a_gap() -> None:
     parts = [Team(rank, 3).share(list(range(10))) for rank in range(3)]
     assert sorted(number for part in parts for number in part) == list(range(10))
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_processes_that_begin_anew_do_not_find_the_addresses_of_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchrun (2.13) serves one store to all restarts; gloo and NCCL read from it where the others listen."""
+    agent = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    environment = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    environment |= {"MASTER_PORT": str(agent.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    stores = []
+    monkeypatch.setattr(team_room.dist, "init_process_group", lambda *_, store, **_more: stores.append(store))
+    monkeypatch.setattr(team_room.signal, "signal", lambda *_: None)
+    for restart in range(2):
+        for name, value in (environment | {"TORCHELASTIC_RESTART_COUNT": str(restart)}).items():
+            monkeypatch.setenv(name, value)
+        with contextlib.suppress(AssertionError, ValueError), joined("cpu") as team:  # there is no group to leave
+            assert team.restarts == restart
+            assert not stores[-1].check(["address"])
+            stores[-1].set("address", "where it listened")
+            assert stores[-1].check(["address"])
+    assert len(stores) == 2
 
 
 @pytest.mark.parametrize("device", ["mps", "cuda:1"])

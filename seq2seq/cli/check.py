@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,11 +35,14 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.config.loading import load_config
 
     config = load_config(Path(args.config), args.set)
+    from seq2seq.cli.display import Preparation
     from seq2seq.model.device import choose_device
     from seq2seq.training.prepare import prepare
 
     device = choose_device(config.training.device)
-    prepared = prepare(config)
+    progress = Preparation(lambda line: print(line, file=sys.stderr, flush=True))
+    prepared = prepare(config, progress=progress)
+    progress.end()
     for message in prepared.messages:
         print(message)
     rows = [*_corpus_rows(config, prepared), *_model_rows(config, prepared), ("device", str(device))]
@@ -73,7 +77,7 @@ def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
     ]
     if prepared.test is not None:
         rows.append(("test pairs", f"{len(prepared.test.sources):,}"))
-    lengths = f"{train.source.lengths.mean():.1f} source, {train.target.lengths.mean():.1f} target"
+    lengths = f"{len(train.source.ids) / len(train):.1f} source, {len(train.target.ids) / len(train):.1f} target"
     rows += [
         ("mean pieces", lengths),
         ("updates an epoch", f"{updates:,}, about {updates * settings.epochs:,} in all"),
@@ -110,7 +114,11 @@ def _expected_memory(config: Config, prepared: Prepared, parameters: int) -> str
     layers = model.encoder.layers + model.decoder.layers
     positions = config.training.batch_tokens
     activations = 4 * positions * (8 * layers * model.hidden_size + 8 * (model.embedding_size + model.hidden_size))
-    corpus = sum(side.ids.nbytes + side.offsets.nbytes for side in (prepared.train.source, prepared.train.target))
+    train = prepared.train
+    # 8 bytes a pair for its lengths and its place in the epoch; ids and offsets, unless they lie in files.
+    corpus = 8 * len(train)
+    if train.folder is None:
+        corpus += sum(side.ids.nbytes + side.offsets.nbytes for side in (train.source, train.target))
     total = state + activations + corpus
     return (
         f"about {total / _MIB:,.0f} MiB beside PyTorch itself: {state / _MIB:,.0f} weights and optimizer, "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,41 @@ _REASONS = {
 }
 
 
+_QUIET = 30.0  # seconds from one line to the next while a corpus is prepared
+
+
+class Preparation:
+    """How far the preparation of a corpus has come: a bar at a terminal, elsewhere a line now and then."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._terminal = say, sys.stderr.isatty()
+        self._doing: str | None = None
+        self._since = self._told = 0.0  # when that began, and when it was told last
+        self._bar: Any = None
+
+    def __call__(self, what: str, done: int, whole: int | None) -> None:
+        """So many pairs are "read" or "encoded", of so many in all if that is known."""
+        now = time.monotonic()
+        if what != self._doing:
+            self.end()
+            self._doing, self._since, self._told = what, now, now
+            if self._terminal:
+                self._bar = tqdm(desc=what, total=whole, unit=" pairs", unit_scale=True, dynamic_ncols=True, delay=1)
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)
+        elif now - self._told >= _QUIET:
+            self._told = now
+            of = f" of {whole:,}" if whole is not None else ""
+            self._say(f"{what} {done:,}{of} pairs, {done / (now - self._since):,.0f} a second")
+
+    def end(self) -> None:
+        """That is done, or all of it."""
+        self._doing = None
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
 class Display:
     """The listener of a training. At a terminal reports move a tqdm bar; everything also goes to train.log."""
 
@@ -37,13 +73,14 @@ class Display:
         self._bar: Any = None
         self._waiting: list[str] = []  # lines for train.log from before the folder was made
         self._terminal = sys.stderr.isatty()
+        self.preparation = Preparation(self._say)
 
     def __enter__(self) -> Display:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._close_bar()
+        self.preparation.end()
 
     # -- what the trainer calls ---------------------------------------------------------------------------------------
 
@@ -77,7 +114,13 @@ class Display:
         pass
 
     def said(self, message: str) -> None:
+        self.preparation.end()
         self._say(message)
+
+    def _close_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
     # -- what the verb calls ------------------------------------------------------------------------------------------
 
@@ -107,9 +150,7 @@ class Display:
 
     def summary(self, summary: Summary, folder: RunFolder) -> None:
         """The table at the end."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        self._close_bar()
         rows = [
             ("ended", _REASONS[summary.reason]),
             ("updates", f"{summary.step:,} in {summary.epochs:,} complete epochs"),

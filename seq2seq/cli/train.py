@@ -97,7 +97,8 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
     _set_up(config, team)
     checkpoint, tokenizer = _last_checkpoint(config, folder) if resume else (None, None)
     with Display(folder) as display, Board(folder, wanted=config.training.tensorboard) as board:
-        prepared = prepare(config, tokenizer, stage=display.said)
+        prepared = prepare(config, tokenizer, stage=display.said, progress=display.preparation)
+        display.preparation.end()
         for message in prepared.messages:
             display.said(message)
         if checkpoint is None:

@@ -178,6 +178,12 @@ class DataConfig(Section):
         "drop the pair, or repair the line; drops and repairs are counted.",
     )
 
+    cache: Annotated[Text | None, Expected("the path of a folder")] = Field(
+        default=None,
+        description="Folder where the training pairs are kept ready, encoded, for every later start; null: the user's "
+        "cache folder for a corpus of more than 256 MiB of text, and memory for a smaller one.",
+    )
+
     @model_validator(mode="after")
     def _fractions_leave_something(self) -> "DataConfig":
         validation, test = self.validation, self.test

@@ -101,6 +101,8 @@ def _make_absolute(settings: dict[str, Any], base: Path) -> None:
     if isinstance(run := settings.get("run"), str) and run.startswith("~"):
         settings["run"] = str(_expand(run))
     data = settings.get("data")
+    if isinstance(data, dict) and isinstance(cache := data.get("cache"), str) and cache:
+        data["cache"] = _absolute(cache, base)
     for split in ("train", "validation", "test"):
         given = data.get(split) if isinstance(data, dict) else None
         for entry in given if isinstance(given, list) else [given]:

@@ -9,9 +9,10 @@ Letters: B sentences in the batch, S source positions, T target positions.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,35 @@ POOL_BATCHES = 80
 # A batch of more rows than this has a multiple of it. Matrix libraries prepare themselves anew for every shape that
 # they have not met, which can cost more than the product itself, so there should be few shapes.
 ROWS = 8
+# Pairs that are planned at a time: what this takes in memory on the way does not grow with the corpus.
+BLOCK = 1 << 20
+
+
+class Plan(Sequence["NDArray[np.int64]"]):
+    """The batches of an epoch, each the indices of its pairs; held as three arrays, 4 bytes a pair.
+
+    Batch i is what stands in `order` from bounds[k] to bounds[k + 1], where k is turns[i].
+    """
+
+    def __init__(self, order: NDArray[Any], bounds: NDArray[np.int64], turns: NDArray[Any]) -> None:
+        self._order, self._bounds, self._turns = order, bounds, turns
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[np.int64]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[np.int64]]: ...
+
+    def __getitem__(self, index: int | slice) -> NDArray[np.int64] | list[NDArray[np.int64]]:
+        if isinstance(index, slice):
+            return [self._batch(turn) for turn in self._turns[index]]
+        return self._batch(self._turns[index])
+
+    def _batch(self, number: int) -> NDArray[np.int64]:
+        return self._order[self._bounds[number] : self._bounds[number + 1]].astype(np.int64)
 
 
 class BatchSampler:
@@ -48,63 +78,95 @@ class BatchSampler:
         seed: int,
         batch_sentences: int | None = None,
     ) -> None:
-        self._source = np.asarray(source_lengths, dtype=np.int64) + 1  # the end mark takes a position on both sides
-        self._target = np.asarray(target_lengths, dtype=np.int64) + 1
+        self._source, self._target = _small(source_lengths), _small(target_lengths)
         self._batch_tokens, self._seed = batch_tokens, seed
         self._batch_sentences = batch_sentences or len(self._source)
+        self._planned: tuple[int, Plan] | None = None  # the last one: it is asked for more than once
 
-    def epoch(self, number: int) -> list[NDArray[np.int64]]:
+    def epoch(self, number: int) -> Plan:
         """The batches of epoch `number` in their order, each the indices of its pairs; a pure function of both."""
-        count = len(self._source)
-        if not count:
-            return []
-        rng = np.random.Generator(np.random.PCG64([self._seed, number]))
-        order = self._by_length_in_pools(rng.permutation(count))
-        batches = np.split(order, self._cuts(order))
-        return [batches[i] for i in rng.permutation(len(batches))]
+        if self._planned is None or self._planned[0] != number:
+            self._planned = None  # or two would be held while the next one is made
+            self._planned = number, self._plan(number)
+        return self._planned[1]
 
-    def _by_length_in_pools(self, shuffled: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sort each pool of the shuffled pairs by the longer side, then by how the other differs.
+    def _plan(self, number: int) -> Plan:
+        count = len(self._source)
+        indices = np.arange(count, dtype=np.int32 if count < 2**31 else np.int64)
+        if not count:
+            return Plan(indices, np.zeros(1, dtype=np.int64), indices)
+        rng = np.random.Generator(np.random.PCG64([self._seed, number]))
+        rng.shuffle(indices)
+        self._sort_pools(indices)
+        bounds = np.asarray([0, *self._cuts(indices), count], dtype=np.int64)
+        return Plan(indices, bounds, rng.permutation(len(bounds) - 1))
+
+    def _sort_pools(self, order: NDArray[Any]) -> None:
+        """Sort each pool of the shuffled pairs by the longer side, then by how the other differs; in place.
 
         The longer side first, because it decides how many rows the budget allows. Every second pool runs from long to
         short, and so does the second key within every second length: lengths never jump, and no batch is left half
         full where a pool or a length ends. There are two pools at least, because what a pool holds is the chance of
         the epoch, and so is who meets whom.
         """
-        source, target = self._source[shuffled], self._target[shuffled]
-        longer, difference = np.maximum(source, target), source - target
-        pools = max(2, round(longer.sum() / (POOL_BATCHES * self._batch_tokens)))
-        pool = np.arange(len(shuffled)) * pools // len(shuffled)
-        span = int(longer.max()) + 1
-        longer = np.where(pool % 2, span - longer, longer)
-        difference = np.where(longer % 2, difference, -difference) + span
-        # One number instead of three keys: it sorts several times faster.
-        return shuffled[np.argsort((pool * span + longer) * (2 * span) + difference, kind="stable")]
+        count = len(order)
+        positions, most = 0, 0
+        for start in range(0, count, BLOCK):
+            longer, _ = self._sizes(slice(start, start + BLOCK))
+            positions, most = positions + int(longer.sum()), max(most, int(longer.max()))
+        pools, span = max(2, round(positions / (POOL_BATCHES * self._batch_tokens))), most + 1
+        start = 0
+        while start < count:
+            # Whole pools, so many that together they are about a block; each pair's pool is its place * pools // count.
+            following = min(start + BLOCK, count) * pools // count
+            end = min(count, -(-max(following, start * pools // count + 1) * count // pools))
+            shuffled = order[start:end]
+            longer, difference = self._sizes(shuffled)
+            pool = np.arange(start, end) * pools // count
+            longer = np.where(pool % 2, span - longer, longer)
+            difference = np.where(longer % 2, difference, -difference) + span
+            # One number instead of three keys: it sorts several times faster.
+            order[start:end] = shuffled[np.argsort((pool * span + longer) * (2 * span) + difference, kind="stable")]
+            start = end
 
-    def _cuts(self, order: NDArray[np.int64]) -> list[int]:
+    def _sizes(self, pairs: NDArray[Any] | slice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The longer side of some pairs, and by how much the source is longer; each side with its end mark."""
+        source, target = self._source[pairs].astype(np.int64), self._target[pairs].astype(np.int64)
+        return np.maximum(source, target) + 1, source - target
+
+    def _cuts(self, order: NDArray[Any]) -> array[int]:
         """Where a new batch begins when each takes as many rows as its budget allows, in whole steps of ROWS."""
-        cuts: list[int] = []
-        start = longest = 0
-        lengths = np.maximum(self._source, self._target)[order].tolist()
-        for index, length in enumerate(lengths):
-            longest = max(longest, length)
-            rows = index - start  # without this one
-            if rows and rows == self._batch_sentences:
-                start, longest = index, length
-                cuts.append(start)
-            elif rows and (rows + 1) * longest > self._batch_tokens:
-                start = index - rows % ROWS if rows > ROWS else index
-                cuts.append(start)
-                longest = max(lengths[start : index + 1])
+        cuts = array("q")
+        count, read = len(order), BLOCK
+        begin = 0  # of the batch that is being filled, and so of the part that is looked at
+        while begin < count:
+            lengths = self._sizes(order[begin : begin + read])[0].tolist()
+            start = longest = 0
+            for index, length in enumerate(lengths):
+                longest = max(longest, length)
+                rows = index - start  # without this one
+                if rows and rows == self._batch_sentences:
+                    start, longest = index, length
+                    cuts.append(begin + start)
+                elif rows and (rows + 1) * longest > self._batch_tokens:
+                    start = index - rows % ROWS if rows > ROWS else index
+                    cuts.append(begin + start)
+                    longest = max(lengths[start : index + 1])
+            if begin + len(lengths) == count:
+                break
+            if not start:  # a batch of more rows than were looked at
+                read *= 2
+            begin += start
         return cuts
 
     def real_share(self, batches: Iterable[NDArray[np.int64]]) -> float:
         """Real positions, end marks included, among all positions of both sides; what is missing to 1 is padding."""
         real = positions = 0
         for batch in batches:
-            for lengths in (self._source[batch], self._target[batch]):
-                real += int(lengths.sum())
-                positions += len(batch) * int(lengths.max())
+            for side in (self._source, self._target):
+                lengths = side[batch]
+                real += int(lengths.sum()) + len(batch)
+                positions += len(batch) * (int(lengths.max()) + 1)
         return real / positions if positions else 1.0
 
 
@@ -165,6 +227,12 @@ def collate_sources(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     src_BS, src_mask_BS = _pad(ids, ends[:-1], ends[1:])
     return torch.from_numpy(src_BS), torch.from_numpy(src_mask_BS)
+
+
+def _small(lengths: ArrayLike) -> NDArray[Any]:
+    """The lengths in the fewest bytes that hold them, 2 for most corpora."""
+    given = np.asarray(lengths)
+    return given.astype(np.uint16 if int(given.max(initial=0)) < 1 << 16 else np.int32)
 
 
 def _pad(

@@ -1,15 +1,20 @@
 """Encoded text: a corpus as two flat arrays of ids, small enough that millions of pairs fit in memory.
 
+Larger ones lie in files of the same form (mapped.py).
+
 A list of lists of Python numbers takes some thirty times the memory of the ids themselves.
 """
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,20 +65,52 @@ class EncodedSide:
         return lengths
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.offsets)
+    def lengths(self) -> NDArray[np.int32]:
+        lengths = np.empty(len(self), dtype=np.int32)
+        # A ufunc that converts does so a little at a time, where a difference in int64 would be held whole.
+        np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths, casting="same_kind")
+        return lengths
 
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """Aligned sentences of both languages, and how many pairs were left out as too long."""
+    """Aligned sentences of both languages, and how many pairs were left out as too long.
+
+    `folder` is where the arrays lie as files, if they are pages of files and not of this process's own memory; then the
+    fingerprint is `known` as well.
+    """
 
     source: EncodedSide
     target: EncodedSide
     too_long: int = 0
+    folder: Path | None = None
+    known: str | None = None
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def fingerprint(self) -> str:
+        """The same for two corpora only if their pairs are the same, in the same order (SHA-256)."""
+        return self.known or self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for side in (self.source, self.target):
+            for numbers in (side.offsets, side.ids):
+                digest.update(np.ascontiguousarray(numbers).view(np.uint8).data)
+        return digest.hexdigest()
+
+
+class EncodedChunk(NamedTuple):
+    """Some pairs encoded: the ids of a side in a row and the length of each sentence; pairs read and left out."""
+
+    source_ids: NDArray[Any]
+    source_lengths: NDArray[np.int32]
+    target_ids: NDArray[Any]
+    target_lengths: NDArray[np.int32]
+    read: int
+    too_long: int
 
 
 def encode_corpus(
@@ -88,27 +125,51 @@ def encode_corpus(
     """
     source, target = _Growing(tokenizer.source_size), _Growing(tokenizer.target_size)
     read = too_long = 0
-    pairs = iter(corpus)
-    while met := _chunk(pairs):
-        read += len(met)
-        chunk = [pair for pair in met if max(map(len, pair)) <= CHARACTERS_A_PIECE * max_length]
-        too_long += len(met) - len(chunk)
-        source_rows = tokenizer.encode_source([pair[0] for pair in chunk])
-        target_rows = tokenizer.encode_target([pair[1] for pair in chunk])
-        fits = [max(len(s), len(t)) <= max_length for s, t in zip(source_rows, target_rows, strict=True)]
-        too_long += fits.count(False)
-        source.extend([row for row, fit in zip(source_rows, fits, strict=True) if fit])
-        target.extend([row for row, fit in zip(target_rows, fits, strict=True) if fit])
+    for met in chunks(corpus):
+        chunk = encode_chunk(met, tokenizer, max_length)
+        source.extend(chunk.source_ids, chunk.source_lengths)
+        target.extend(chunk.target_ids, chunk.target_lengths)
+        read, too_long = read + chunk.read, too_long + chunk.too_long
         if progress is not None:
             progress(read)
     return EncodedCorpus(source.finish(), target.finish(), too_long)
 
 
-def _chunk(pairs: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+def encode_chunk(met: list[tuple[str, str]], tokenizer: Encoder, max_length: int) -> EncodedChunk:
+    """Encode some pairs, without those that have a side of more than `max_length` pieces."""
+    chunk = [pair for pair in met if max(map(len, pair)) <= CHARACTERS_A_PIECE * max_length]
+    source_rows = tokenizer.encode_source([pair[0] for pair in chunk])
+    target_rows = tokenizer.encode_target([pair[1] for pair in chunk])
+    rows = [pair for pair in zip(source_rows, target_rows, strict=True) if max(map(len, pair)) <= max_length]
+    source = _flat([row for row, _ in rows], tokenizer.source_size)
+    target = _flat([row for _, row in rows], tokenizer.target_size)
+    return EncodedChunk(*source, *target, len(met), len(met) - len(rows))
+
+
+def _flat(rows: list[list[int]], vocabulary: int) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """The ids of all rows in a row, and the length of each."""
+    lengths = np.fromiter(map(len, rows), dtype=np.int32, count=len(rows))
+    ids = np.fromiter(chain.from_iterable(rows), dtype=type_of_ids(vocabulary), count=int(lengths.sum()))
+    return ids, lengths
+
+
+def type_of_ids(vocabulary: int) -> np.dtype[Any]:
+    """Two bytes an id where the vocabulary allows it, else four."""
+    return np.dtype(np.uint16 if vocabulary <= 1 << 16 else np.int32)
+
+
+def chunks(corpus: Iterable[tuple[str, str]], size: int = CHUNK) -> Iterator[list[tuple[str, str]]]:
+    """The pairs, so many at a time as are encoded together."""
+    pairs = iter(corpus)
+    while chunk := _chunk(pairs, size):
+        yield chunk
+
+
+def _chunk(pairs: Iterator[tuple[str, str]], size: int) -> list[tuple[str, str]]:
     """The next pairs to encode together; none at the end."""
     chunk: list[tuple[str, str]] = []
     room = MOST_TEXT
-    for pair in islice(pairs, CHUNK):
+    for pair in islice(pairs, size):
         chunk.append(pair)
         room -= len(pair[0]) + len(pair[1])
         if room <= 0:
@@ -125,12 +186,12 @@ class _Growing:
     """A side in the making. `array` grows in place, where joining numpy arrays would hold everything twice."""
 
     def __init__(self, vocabulary: int) -> None:
-        self._ids = array("H" if vocabulary <= 1 << 16 else "i")
+        self._ids = array("H" if type_of_ids(vocabulary).itemsize == 2 else "i")
         self._lengths = array("i")
 
-    def extend(self, rows: list[list[int]]) -> None:
-        self._ids.extend(chain.from_iterable(rows))
-        self._lengths.extend(map(len, rows))
+    def extend(self, ids: NDArray[Any], lengths: NDArray[np.int32]) -> None:
+        self._ids.frombytes(ids.tobytes())
+        self._lengths.frombytes(lengths.tobytes())
 
     def finish(self) -> EncodedSide:
         offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)

@@ -6,11 +6,11 @@ first few places, so that nothing goes missing in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seq2seq.corpus.lines import BadLines, clean, read_lines
 from seq2seq.errors import CorpusError
@@ -66,6 +66,16 @@ class PairReport:
         return said
 
 
+def report_facts(report: PairReport) -> dict[str, Any]:
+    """A report as JSON, without what it says of the files' names."""
+    return {**asdict(report), "notes": []}
+
+
+def report_from(facts: Mapping[str, Any]) -> PairReport:
+    """The report that `report_facts` has written."""
+    return PairReport(**facts)
+
+
 class _Row(NamedTuple):
     """Line `number` of both sides as read, None for a bad one, and whether each was repaired."""
 
@@ -81,8 +91,8 @@ class ParallelCorpus:
     Line i of the source belongs to line i of the target. A pair with a blank side is dropped as a pair and counted;
     repeated pairs are kept. `key` names the setting in messages ("data.train"). `keep` chooses pairs by their cleaned
     source, which is how a corpus is split; the setting that names the files is then `files_key`. `report` describes
-    the last full pass. A pass raises CorpusError when the two sides differ in length, when a line is bad (with
-    bad_lines="refuse"), and when no pair remains.
+    the last full pass, or what is `known` of the text beforehand. A pass raises CorpusError when the two sides differ
+    in length, when a line is bad (with bad_lines="refuse"), and when no pair remains.
 
     In a table (`tsv`) only tabs separate columns, nothing quotes them, and columns not asked for are ignored. A row
     without the columns is a bad line; since it cannot be repaired, "repair" drops it too.
@@ -96,8 +106,10 @@ class ParallelCorpus:
         bad_lines: BadLines = "refuse",
         keep: Callable[[str], bool] | None = None,
         files_key: str | None = None,
+        known: PairReport | None = None,
     ) -> None:
-        self.files, self.key, self.report = tuple(files), key, PairReport()
+        self.files, self.key, self.report = tuple(files), key, known or PairReport()
+        self._known = known
         self._file_keys = file_keys(files_key or key, self.files)
         self._bad_lines, self._keep = bad_lines, keep
 
@@ -124,7 +136,7 @@ class ParallelCorpus:
                 else:
                     report.kept += 1
                     yield source, target
-        self.report = report
+        self.report = self._known or report
         if not report.kept:
             raise CorpusError(self._nothing_left(report))
 
@@ -185,6 +197,14 @@ class ParallelCorpus:
             for files, key in zip(self.files, self._file_keys, strict=True)
             if files.source is not None and files.target is not None and _same_file(files.source, files.target)
         ]
+
+    def part(self, key: str, keep: Callable[[str], bool]) -> ParallelCorpus:
+        """The pairs of the same files whose sources `keep` chooses, under a key of their own."""
+        return ParallelCorpus(self.files, key=key, bad_lines=self._bad_lines, keep=keep, files_key=self.key)
+
+    def read_before(self, report: PairReport) -> None:
+        """Take over what an earlier pass over the same text has met; the files may have other names by now."""
+        self.report = replace(report, notes=self._notes())
 
     def _nothing_left(self, report: PairReport) -> str:
         paths = [path for files in self.files for path in named_paths(files, "").values()]

@@ -35,18 +35,20 @@ class Tokenizer:
         self._source, self._target = source, target
 
     @classmethod
-    def train(cls, corpus: Iterable[tuple[str, str]], settings: TokenizerConfig) -> Tokenizer:
+    def train(cls, corpus: Iterable[tuple[str, str]], settings: TokenizerConfig, pairs: int | None = None) -> Tokenizer:
         """Learn the vocabulary, or with `shared: false` two of the same size, from the pairs of the training corpus.
 
-        The corpus is iterated several times and never held in memory; of more than two million lines every k-th is
-        taken. Raises TokenizerError when the vocabulary size does not suit the text.
+        The corpus is iterated several times and never held in memory, once less where it is known to have so many
+        `pairs`; of more than two million lines every k-th is taken. Raises TokenizerError when the vocabulary size does
+        not suit the text.
         """
         if settings.kind == "torchtext":
             return _train_torchtext(corpus, settings)
         if isinstance(corpus, Iterator):
             corpus = list(corpus)
         lines_a_pair = 2 if settings.shared else 1
-        pairs = sum(1 for _ in corpus)
+        if pairs is None:
+            pairs = sum(1 for _ in corpus)
         step = max(1, -(-pairs * lines_a_pair // ENOUGH_LINES))
         if settings.shared:
             both = (line for pair in islice(corpus, 0, None, step) for line in pair)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from seq2seq.corpus.lines import BadLines, read_lines
 from seq2seq.corpus.pairs import PairReport, file_keys
-from seq2seq.errors import ConfigError, ScoringError
+from seq2seq.errors import CacheError, ConfigError, ScoringError
 from seq2seq.evaluation.scores import refuse_pieces
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config
+    from seq2seq.corpus.splits import Corpora
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,10 @@ def test_set_from_files(
 test_set_from_files.__test__ = False  # type: ignore[attr-defined]
 
 
-def configured_test_set(config: Config) -> TestSet:
-    """The test set that the settings name. ConfigError where they name none."""
+def configured_test_set(config: Config, opened: Corpora | None = None) -> TestSet:
+    """The test set that the settings name, of corpora that may have been `opened`. ConfigError where they name none."""
     from seq2seq.config.schema import Fraction
+    from seq2seq.corpus.cache import open_cache
     from seq2seq.corpus.splits import open_corpora
 
     test = config.data.test
@@ -75,7 +77,13 @@ def configured_test_set(config: Config) -> TestSet:
                 [" + ".join(one.names[side] for one in sets) for side in (0, 1)],
                 [f"data.test: {message}" for one in sets for message in one.messages],
             )
-    corpus = open_corpora(config.data, config.seed).test
+    if opened is None:
+        cache = open_cache(config.data, config.seed) if isinstance(test, Fraction) else None
+        try:
+            opened = open_corpora(config.data, config.seed, cache)
+        except CacheError:  # what could not be kept is found again by reading the text
+            opened = open_corpora(config.data, config.seed)
+    corpus = opened.test
     assert corpus is not None, "a test set that the settings name is opened"
     pairs = list(corpus)
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]

@@ -25,9 +25,9 @@ ALWAYS = 100  # most frequent target words
 
 def shortlist(corpus: EncodedCorpus, source_size: int, target_size: int, count: int) -> Shortlist:
     """The `count` likeliest translations of each source word, learnt from the pairs."""
-    source_P, target_P, position_P = _positions(corpus)
-    key_P = source_P * target_size + target_P
+    key_P, position_P = _positions(corpus, target_size)
     link_L, number_P = np.unique(key_P, return_inverse=True)
+    del key_P
     source_L = (link_L // target_size).astype(np.int64)
     probability_L = np.ones(len(link_L))
     for _ in range(ROUNDS):
@@ -41,22 +41,23 @@ def shortlist(corpus: EncodedCorpus, source_size: int, target_size: int, count: 
     place_L = np.arange(len(order_L)) - np.searchsorted(source_sorted, source_sorted)
     kept = place_L < count
     likely_VN[source_sorted[kept], place_L[kept]] = link_L[order_L][kept] % target_size
-    frequency_V = np.bincount(corpus.target.ids[: 10 * MOST_POSITIONS], minlength=target_size)
+    frequency_V = np.zeros(target_size, dtype=np.int64)
+    for start in range(0, 10 * MOST_POSITIONS, MOST_POSITIONS):  # bincount makes 8 bytes of every id
+        ids = corpus.target.ids[start : start + MOST_POSITIONS]
+        frequency_V += np.bincount(ids, minlength=target_size)
     frequent = np.argsort(-frequency_V, kind="stable")[:ALWAYS]
     return Shortlist(torch.from_numpy(likely_VN), always_said(torch.from_numpy(frequent)))
 
 
-def _positions(corpus: EncodedCorpus) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Every source word with every target word of its pair, and which target position that was."""
-    counts = corpus.source.lengths * corpus.target.lengths
-    step = max(1, -(-int(counts.sum()) // MOST_POSITIONS))
-    sources, targets, positions, seen = [], [], [], 0
+def _positions(corpus: EncodedCorpus, target_size: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Every source word with every target word of its pair, as source * target_size + target, and the place of the
+    latter."""
+    count = int(np.einsum("i,i->", corpus.source.lengths, corpus.target.lengths, dtype=np.int64, casting="safe"))
+    step = max(1, -(-count // MOST_POSITIONS))
+    keys, positions, seen = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int32)], 0
     for number in range(0, len(corpus), step):
-        source, target = corpus.source[number], corpus.target[number]
-        sources.append(np.tile(source, len(target)))
-        targets.append(np.repeat(target, len(source)))
-        positions.append(np.repeat(np.arange(seen, seen + len(target)), len(source)))
-        seen += len(target)
-    joined = (np.concatenate(part).astype(np.int64) for part in (sources, targets, positions))
-    source_P, target_P, position_P = joined
-    return source_P, target_P, position_P
+        source_S, target_T = corpus.source[number].astype(np.int64), corpus.target[number].astype(np.int64)
+        keys.append((source_S * target_size + target_T[:, None]).ravel())
+        positions.append(np.repeat(np.arange(seen, seen + len(target_T), dtype=np.int32), len(source_S)))
+        seen += len(target_T)
+    return np.concatenate(keys), np.concatenate(positions)

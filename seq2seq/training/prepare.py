@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from seq2seq.corpus.cache import CorpusCache, open_cache
 from seq2seq.corpus.encoded import EncodedCorpus, encode_corpus
+from seq2seq.corpus.pairs import PairReport, ParallelCorpus
 from seq2seq.corpus.sampling import SampledCorpus
-from seq2seq.corpus.splits import open_corpora
+from seq2seq.corpus.splits import find_files, open_corpora
 from seq2seq.corpus.tokenizer import Tokenizer
-from seq2seq.errors import CorpusError
+from seq2seq.errors import CacheError, CorpusError
 from seq2seq.evaluation.scores import refuse_pieces
 from seq2seq.evaluation.test_set import TestSet, configured_test_set
 from seq2seq.training.validation import ValidationSet
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config, TrainingConfig
+
+_TOLD = 50_000  # pairs read from one report of progress to the next
 
 
 def advice(settings: TrainingConfig, updates: int) -> list[str]:
@@ -42,10 +46,7 @@ class Prepared:
 
     def fingerprint(self) -> str:
         """The same for two training corpora only if their pairs are the same, in the same order (SHA-256)."""
-        digest = hashlib.sha256()
-        for side in (self.train.source, self.train.target):
-            digest.update(side.offsets.tobytes() + side.ids.tobytes())
-        return digest.hexdigest()
+        return self.train.fingerprint()
 
 
 def sampled_corpus(config: Config, prepared: Prepared) -> SampledCorpus | None:
@@ -70,42 +71,55 @@ def prepare(
     tokenizer: Tokenizer | None = None,
     *,
     stage: Callable[[str], None] = lambda _: None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[str, int, int | None], None] = lambda _what, _done, _whole: None,
 ) -> Prepared:
     """Read and encode all corpora. `tokenizer` is given when a run goes on; otherwise it is trained here.
 
-    `stage` is told what begins ("reading the corpora"), `progress` how many training pairs have been encoded. All
-    corpora are read before the tokenizer is trained, so that a fault in the last of them costs no time. Raises
-    CorpusError and TokenizerError.
+    A large corpus is kept in a cache, encoded, and then found there (corpus/cache.py). `stage` is told what begins
+    ("reading the corpora") and what else a person should know, `progress` what is done ("encoded"), to how many
+    training pairs, and of how many, if that is known. All corpora are read before the tokenizer is trained, so that a
+    fault in the last of them costs no time. Raises CorpusError and TokenizerError.
     """
     stage("reading the corpora")
-    corpora = open_corpora(config.data, config.seed)
-    for _ in corpora.train:
-        pass
-    validation = list(corpora.validation)
-    if corpora.test is not None:
-        for _ in corpora.test:
-            pass
-    test = None if corpora.test is None else configured_test_set(config)
-    refuse_pieces([target for _, target in validation], "data.validation")
-    messages = []
-    for corpus in (corpora.train, corpora.validation):
-        messages += [f"{corpus.key}: {message}" for message in corpus.report.messages()]
-    messages += [] if test is None else test.messages
-    if tokenizer is None:
-        stage("training the tokenizer")
-        tokenizer = Tokenizer.train(corpora.train, config.tokenizer)
-    stage("encoding the training pairs")
+    find_files(config.data)
+    with contextlib.ExitStack() as stack:
+        cache = open_cache(config.data, config.seed, stage)
+        kept = None if cache is None else _find(cache, config, tokenizer)
+        if cache is not None and kept is None:
+            try:
+                stack.enter_context(cache.alone())
+                kept = _find(cache, config, tokenizer)
+            except CacheError as error:
+                if config.data.cache is not None:
+                    raise
+                stage(f"{error} The corpus is held in memory.")
+                cache = None
+        corpora = open_corpora(config.data, config.seed, cache)
+        if kept is None:
+            _read(corpora.train, progress)
+        else:
+            corpora.train.read_before(kept.report)
+            stage(f"the training pairs lie ready in {kept.train.folder}")
+        validation = list(corpora.validation)
+        if corpora.test is not None:
+            for _ in corpora.test:
+                pass
+        test = None if corpora.test is None else configured_test_set(config, corpora)
+        refuse_pieces([target for _, target in validation], "data.validation")
+        messages = []
+        for corpus in (corpora.train, corpora.validation):
+            messages += [f"{corpus.key}: {message}" for message in corpus.report.messages()]
+        messages += [] if test is None else test.messages
+        ready = _make(cache, config, tokenizer, corpora.train, stage, progress) if kept is None else kept
     longest = config.data.max_length
-    train = encode_corpus(corpora.train, tokenizer, longest, progress)
-    if train.too_long:
-        count = "1 pair" if train.too_long == 1 else f"{train.too_long:,} pairs"
+    if ready.train.too_long:
+        count = "1 pair" if ready.train.too_long == 1 else f"{ready.train.too_long:,} pairs"
         messages.append(f"data.train: {count} dropped: a side has more than {longest} pieces (data.max_length)")
-    if not len(train):
+    if not len(ready.train):
         raise CorpusError(
             f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length."
         )
-    encoded = encode_corpus(validation, tokenizer, longest)
+    encoded = encode_corpus(validation, ready.tokenizer, longest)
     if encoded.too_long:
         count = "1 pair" if encoded.too_long == 1 else f"{encoded.too_long:,} pairs"
         messages.append(
@@ -113,4 +127,53 @@ def prepare(
             "(data.max_length)"
         )
     sources, targets = [source for source, _ in validation], [target for _, target in validation]
-    return Prepared(tokenizer, train, ValidationSet(encoded, sources, targets), test, messages)
+    return Prepared(ready.tokenizer, ready.train, ValidationSet(encoded, sources, targets), test, messages)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """The training pairs, encoded, with the tokenizer that has done it and what was met in the text."""
+
+    tokenizer: Tokenizer
+    train: EncodedCorpus
+    report: PairReport
+
+
+def _find(cache: CorpusCache, config: Config, tokenizer: Tokenizer | None) -> _Ready | None:
+    """What an earlier preparation has left in the cache, if that is all of it."""
+    tokenizer = tokenizer or cache.tokenizer(config.tokenizer)
+    pairs = None if tokenizer is None else cache.pairs(tokenizer, config.data.max_length)
+    return None if tokenizer is None or pairs is None else _Ready(tokenizer, *pairs)
+
+
+def _read(train: ParallelCorpus, progress: Callable[[str, int, int | None], None]) -> None:
+    """A pass over the training pairs, which finds their faults and counts them."""
+    for number, _ in enumerate(train):
+        if number % _TOLD == 0:
+            progress("read", number, None)
+
+
+def _make(
+    cache: CorpusCache | None,
+    config: Config,
+    tokenizer: Tokenizer | None,
+    train: ParallelCorpus,
+    stage: Callable[[str], None],
+    progress: Callable[[str, int, int | None], None],
+) -> _Ready:
+    """Train the tokenizer where there is none, and encode the training pairs, into the cache if there is one."""
+    if tokenizer is None and cache is not None:
+        tokenizer = cache.tokenizer(config.tokenizer)
+    if tokenizer is None:
+        stage("training the tokenizer")
+        tokenizer = Tokenizer.train(train, config.tokenizer, train.report.kept)
+        if cache is not None:
+            cache.keep_tokenizer(config.tokenizer, tokenizer)
+    stage("encoding the training pairs")
+    whole, longest = train.report.kept, config.data.max_length
+    if cache is None:
+        encoded = encode_corpus(train, tokenizer, longest, lambda done: progress("encoded", done, whole))
+    else:
+        stage(f"they are kept in {cache.folder}, ready for the next start (data.cache)")
+        encoded = cache.encode(train, tokenizer, longest, lambda done: progress("encoded", done, whole))
+    return _Ready(tokenizer, encoded, train.report)

@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from seq2seq.errors import DeviceError, TrainingError
 
@@ -66,9 +67,9 @@ class Team:
                 time.sleep(0.02)
             met.wait()
 
-    def share(self, batches: list[Any]) -> list[Any]:
+    def share(self, batches: Sequence[Any]) -> list[Any]:
         """This process's part of a list of work."""
-        return batches[self.rank :: self.size]
+        return list(batches[self.rank :: self.size])
 
     def device(self, name: str) -> str:
         """What a device means for this process: of several GPUs in a machine, its own."""
@@ -117,7 +118,13 @@ def joined(device: str) -> Iterator[Team]:
         torch.cuda.set_device(local_rank)
     # Whoever waits in a library of C++ hears no signal through Python; torchrun must be able to end it.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    dist.init_process_group("nccl" if on_gpus else "gloo", timeout=_LONGEST_WAIT)
+    store, _, _ = next(rendezvous("env://", rank, size, timeout=_LONGEST_WAIT))
+    store.set_timeout(_LONGEST_WAIT)
+    # torchrun keeps one store through all its restarts, and with it the addresses that dead processes have left there.
+    # Under a name of their own the new ones find each other; otherwise they may call the dead and wait.
+    named = dist.PrefixStore(f"seq2seq/restart {restarts} of {size}", store)  # type: ignore[attr-defined]
+    backend = "nccl" if on_gpus else "gloo"
+    dist.init_process_group(backend, store=named, rank=rank, world_size=size, timeout=_LONGEST_WAIT)
     try:
         yield Team(rank, size, local_rank, restarts)
     finally:
