@@ -111,7 +111,9 @@ def test_trainings_that_differ_by_seed_are_one_group_with_mean_and_deviation() -
 def test_runs_translate_and_are_grouped_by_their_config(trained: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(trained, tmp_path / "other"))
     config = (other / "config.yaml").read_text(encoding="utf-8").split("\n", 2)[2]
-    (other / "config.yaml").write_text(config.replace("seed: 1", "seed: 2"), encoding="utf-8")
+    (other / "config.yaml").write_text(
+        config.replace("seed: 1", "seed: 2").replace("log_every: 3", "log_every: 4"), encoding="utf-8"
+    )
     few = ("--samples", 20, "--trials", 20, "--beam", 1)
     found = compared(trained, other, trained / "last", *few)
     assert [group["seeds"] for group in found["groups"]] == [[1, 2]]

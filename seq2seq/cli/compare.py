@@ -25,6 +25,7 @@ seq2seq compare a.de b.de --source test.en --reference test.de --language de
 seq2seq compare runs/a-seed1 runs/a-seed2 runs/b-seed1 runs/b-seed2 --json
 """
 
+_NO_MATTER = ("device", "threads", "checkpoint_every", "log_every", "tensorboard")
 _NAMES = {"bleu": "BLEU", "chrf": "chrF2"}
 
 
@@ -137,7 +138,9 @@ def _system(path: str, test: TestSet, args: argparse.Namespace) -> System:
     refuse_nonsense(sum(not translation.is_finite for translation in found), path)
     folder, checkpoint = run_of(Path(path))
     config = run_config(RunFolder.open(folder))
-    alike = dump_config(config.model_copy(update={"seed": 0, "run": None}))
+    # What neither the weights nor the search depend on may differ within a group.
+    training = config.training.model_copy(update=dict.fromkeys(_NO_MATTER))
+    alike = dump_config(config.model_copy(update={"seed": 0, "run": None, "training": training}))
     return System(path, [translation.text for translation in found], f"{checkpoint} {alike}", config.seed)
 
 
