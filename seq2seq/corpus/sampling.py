@@ -161,7 +161,9 @@ def sampled(request: Arrays) -> Arrays:
         for first in range(0, len(side), CHUNK):
             rows = [side[index].tolist() for index in range(first, min(first + CHUNK, len(side)))]
             others = segmenter.sampled(rows, np.random.Generator(np.random.PCG64([seed, epoch, place, first])))
-            made.extend([new if len(new) <= longest else row for row, new in zip(rows, others, strict=True)])
+            chosen = [new if len(new) <= longest else row for row, new in zip(rows, others, strict=True)]
+            lengths = np.array([len(row) for row in chosen], dtype=np.int32)
+            made.extend(np.array([one for row in chosen for one in row], dtype=side.ids.dtype), lengths)
         finished = made.finish()
         answer[f"{name}.ids"], answer[f"{name}.offsets"] = finished.ids, finished.offsets
     return answer
