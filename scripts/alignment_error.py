@@ -59,9 +59,8 @@ def main() -> int:
         files = (args.source, args.target) if args.source and args.target else validation_files(args.runs[0])
         pairs = read_pairs(Path(args.gold), *map(Path, files))
         if not args.json:
-            print(
-                f"{len(pairs)} pairs\n{'run':<28}{'attention':<12}{'decoder':<10}{'AER':>7}{'precision':>11}{'recall':>8}"
-            )
+            print(f"{len(pairs)} pairs")
+            print(f"{'run':<28}{'attention':<12}{'decoder':<10}{'AER':>7}{'precision':>11}{'recall':>8}")
         tell({"run": "diagonal", "attention": "-", "decoder": "-"}, diagonal(pairs), args.json)
         for run in args.runs:
             for names, counted in measure(run, pairs, args.heads):

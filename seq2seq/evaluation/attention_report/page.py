@@ -139,8 +139,8 @@ def _part(sentence: Sentence, part: Part, about: About) -> str:
     caption = f"Attention, sentence {sentence.number}: a row for each written word, a column for each source word."
     return (
         f"<div class='part' data-direction='{direction(texts[0])}' data-caption='{escape(caption)}'>"
-        f"<div class='strips'>{strips}</div><div class='views'><div class='scroll'></div><div class='heads' role='group' "
-        f"aria-label='Heads'></div></div>{_worked(explain(part, about.kind))}</div>"
+        f"<div class='strips'>{strips}</div><div class='views'><div class='scroll'></div>"
+        f"<div class='heads' role='group' aria-label='Heads'></div></div>{_worked(explain(part, about.kind))}</div>"
     )
 
 
