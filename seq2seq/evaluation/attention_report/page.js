@@ -5,6 +5,7 @@
   const tip = document.getElementById("tip");
   const shown = { units: data.units, head: "mean" };
   const CJK = /^[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+$/;
+  const DEEP = 620; // from here on a cell's letters have the other colour; the colours in page.css are made for it
   const SVG = "http://www.w3.org/2000/svg";
 
   function make(name, attributes = {}, ...children) {
@@ -112,7 +113,7 @@
         this.rows.push(head);
         const line = make("tr", {}, head);
         const cells = row.map((weight, s) => {
-          const kind = (weight >= 550 ? "deep" : "") + (weight < 95 ? "low" : "");
+          const kind = (weight >= DEEP ? "deep" : "") + (weight < 95 ? "low" : "");
           const cell = make("td", { tabindex: "-1", class: kind, style: `--w:${(weight / 1000).toFixed(3)}` });
           cell.textContent = String(Math.round(weight / 10));
           this.listen(cell, { t, s });
@@ -168,7 +169,8 @@
       const tint = (which, weight, on) => [...this.root.querySelector(which).children].forEach((chip, index) => {
         const value = weight ? weight(index) : 0;
         chip.style.setProperty("--w", (value / 1000).toFixed(3));
-        chip.classList.toggle("deep", value >= 550);
+        chip.classList.toggle("lit", value > 0);
+        chip.classList.toggle("deep", value >= DEEP);
         chip.classList.toggle("on", index === on);
       });
       tint(".source", t === undefined ? null : (index) => this.weights[t][index], s);
