@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "Translates and shows where the model looked for each word: a page, pictures, links or numbers."
 EXAMPLES = """
-echo 'A man sleeps on a couch.' | seq2seq attend runs/en-de            (writes attention.html)
 seq2seq attend runs/en-de test.en --output report.html --png pictures
+echo 'A man sleeps on a couch.' | seq2seq attend runs/en-de            (writes attention.html)
 seq2seq attend runs/en-de test.en --pharaoh > links.txt
 echo 'A man sleeps on a couch.' | seq2seq attend runs/en-de --explain
 """
