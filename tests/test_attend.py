@@ -18,12 +18,13 @@ from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
 from seq2seq.corpus.subwords import BOS, Subwords, train_subwords
 from seq2seq.evaluation.attention_report import fonts, picture
-from seq2seq.evaluation.attention_report.explain import as_text, explain, parameters
+from seq2seq.evaluation.attention_report.explain import explain, parameters
 from seq2seq.evaluation.attention_report.forcing import force
 from seq2seq.evaluation.attention_report.kinds import KINDS as TEXTS
 from seq2seq.evaluation.attention_report.links import AlignmentError, pharaoh, read, written
 from seq2seq.evaluation.attention_report.page import About, page
 from seq2seq.evaluation.attention_report.sentences import END, Part, Sentence, attended
+from seq2seq.evaluation.attention_report.terminal import as_text
 from seq2seq.evaluation.attention_report.units import direction, merged, surfaces, words_of
 from seq2seq.model.attention import KINDS
 from seq2seq.model.translation_model import TranslationModel, build_model

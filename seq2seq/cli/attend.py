@@ -153,7 +153,8 @@ def _print(sentence: Sentence, config: Config, args: argparse.Namespace) -> None
 
         out.write(pharaoh(sentence, args.units) + "\n")
     elif args.explain:
-        from seq2seq.evaluation.attention_report.explain import as_text, explain, parameters
+        from seq2seq.evaluation.attention_report.explain import explain, parameters
+        from seq2seq.evaluation.attention_report.terminal import as_text
 
         for part in sentence.parts:
             found = explain(part, config.model.attention.kind)

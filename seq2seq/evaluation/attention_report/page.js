@@ -1,5 +1,7 @@
 "use strict";
-// Draws every sentence's heat map and links from the numbers in the page. Weights are whole thousandths.
+// Draws every sentence's heat map and links from the numbers in the page. Weights are whole thousandths, t counts the
+// written words (rows) and s those of the source (columns). One file, since it becomes a part of every page; in it a
+// class for what is drawn of a sentence, and below it what belongs to the page: drawing when it comes near, the choices.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const tip = document.getElementById("tip");
@@ -231,12 +233,21 @@
         tip.replaceChildren(bdi(this.source[s]), ` was looked at by${which}: ${names}`);
       }
       tip.hidden = false;
+      this.placeTip(element);
+    }
+
+    // Beside the sentences, so that neither words nor links are covered; above a cell; else where there is room.
+    placeTip(element) {
       const box = element.getBoundingClientRect(), own = tip.getBoundingClientRect();
-      const left = Math.max(8, Math.min(box.left + box.width / 2 - own.width / 2, innerWidth - own.width - 8));
-      const room = box.top - own.height - 8;
-      tip.style.left = `${left}px`;
-      const above = room > 60 && !element.closest(".target"); // where the links of a written word are not
-      tip.style.top = `${above ? room : box.bottom + 8}px`;
+      const beside = this.strips.getBoundingClientRect().right + 12;
+      if (element.closest(".strip") && beside + own.width + 8 < innerWidth) {
+        tip.style.left = `${beside}px`;
+        tip.style.top = `${Math.max(8, box.top + box.height / 2 - own.height / 2)}px`;
+        return;
+      }
+      const above = box.top - own.height - 8;
+      tip.style.left = `${Math.max(8, Math.min(box.left + box.width / 2 - own.width / 2, innerWidth - own.width - 8))}px`;
+      tip.style.top = `${above > 60 && !element.closest(".target") ? above : box.bottom + 8}px`;
     }
 
     cellAt(t, s) {
