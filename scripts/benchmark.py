@@ -54,7 +54,7 @@ from seq2seq.translation.search import SearchSettings, search
 from seq2seq.translation.translator import Translator
 
 PARTS = ("training", "translation", "preparation", "start")
-VERBS = ("train", "translate", "evaluate", "score", "compare", "plot", "check", "schema")
+VERBS = ("train", "translate", "evaluate", "tune", "attend", "score", "compare", "plot", "check", "doctor", "schema")
 WARM_UP = 5
 SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
 Row = dict[str, Any]

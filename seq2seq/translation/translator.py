@@ -66,11 +66,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Translation:
-    """The n best translations of one line, best first; `parts` > 1 says that the line had to be split."""
+    """The n best translations of one line, best first; `parts` > 1 says that the line had to be split.
+
+    `ids` holds for each part the pieces that the model read and those of the best translation, without end marks.
+    """
 
     source: str
     candidates: list[Candidate] = field(default_factory=list)
     parts: int = 1
+    ids: list[tuple[list[int], list[int]]] = field(default_factory=list)
 
     @property
     def is_finite(self) -> bool:
@@ -250,7 +254,8 @@ class Translator:
             chosen = [job.found[place][min(rank, len(job.found[place]) - 1)] for place in range(len(job.parts))]
             score = sum(hypothesis.score for hypothesis in chosen) / len(chosen)
             candidates.append(Candidate(self.text_of(chosen), score))
-        return Translation(job.line, candidates, max(1, len(job.parts)))
+        ids = [(part, job.found[place][0].ids) for place, part in enumerate(job.parts)]
+        return Translation(job.line, candidates, max(1, len(job.parts)), ids)
 
 
 @dataclass
