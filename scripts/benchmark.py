@@ -5,7 +5,7 @@ the same run: all matrix products of the work are recorded with their shapes, ea
 and the sum is the time that the work would take if it were nothing but products. Decoders (and precisions) take turns,
 update by update, and medians are compared.
 
-    --parts training,translation,preparation,start
+    --parts training,translation,preparation,start                   and profile: where an update's time goes
     --embedding 256 --hidden 512 --vocabulary 8000 --tokens 1000     sizes
     --attention general --decoders parallel,step                     kinds
     --precisions bf16,fp32 --threads 2 --device cpu                  how and where
@@ -259,6 +259,47 @@ def training(args: argparse.Namespace, device: torch.device) -> list[Row]:
     return rows
 
 
+# What PyTorch's profiler calls things, and what they are to us. The first that fits counts.
+SORTS = (
+    ("matrix products", ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "mkldnn::_linear_pointwise")),
+    ("laying out matrices", ("mkldnn::_reorder",)),
+    ("GRU steps between the products", ("_Layer", "_Recurrence")),
+    ("softmax, loss and their gradient", ("_OutputLoss", "aten::_softmax", "aten::_log_softmax")),
+    ("optimizer", ("aten::_fused_adam_", "Optimizer")),
+    ("clipping", ("aten::linalg_vector_norm", "aten::_foreach", "aten::mul_")),
+    ("copies and casts", ("aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat", "aten::fill_", "aten::zero_")),
+    ("dropout", ("_ByBytes", "aten::random_", "aten::ge")),
+    ("embeddings", ("_Whole", "_Lookup", "aten::embedding", "aten::index_select")),
+)
+
+
+def profiled(args: argparse.Namespace, device: torch.device) -> list[Row]:
+    """Where the time of an update goes, by the first decoder and precision that are asked for."""
+    from torch.profiler import ProfilerActivity, profile
+
+    corpus = random_corpus(args.vocabulary, SENTENCES * 29)
+    sampler = BatchSampler(corpus.source.lengths, corpus.target.lengths, batch_tokens=args.tokens, seed=1)
+    batches = [collate(corpus, indices).to(device) for indices in sampler.epoch(0)[: WARM_UP + args.updates]]
+    model = make(args.decoders.split(",")[0], args).to(device).train()
+    optimizer = build_optimizer(model, TrainingConfig())
+    precision = choose_precision(args.precisions.split(",")[0], device)
+    for batch in batches[:WARM_UP]:
+        update(model, optimizer, batch, precision)()
+    cuda = [ProfilerActivity.CUDA] if device.type == "cuda" else []
+    with profile(activities=[ProfilerActivity.CPU, *cuda]) as found:
+        for batch in batches[WARM_UP:]:
+            update(model, optimizer, batch, precision)()
+    spent: Counter[str] = Counter()
+    for event in found.key_averages():
+        seconds = event.self_device_time_total if cuda else event.self_cpu_time_total
+        sort = next((sort for sort, names in SORTS if event.key.startswith(names)), "all else")
+        spent[sort] += seconds / 1000 / args.updates
+    whole = sum(spent.values())
+    return [
+        {"what": sort, "ms_an_update": spent[sort], "share": spent[sort] / whole} for sort, _ in spent.most_common()
+    ]
+
+
 def update(
     model: TranslationModel, optimizer: torch.optim.Optimizer, batch: Batch, precision: torch.dtype
 ) -> Callable[[], None]:
@@ -277,6 +318,8 @@ def translation(args: argparse.Namespace, device: torch.device) -> list[Row]:
     """Greedy and beam 5: in batches of 64, and one sentence at a time."""
     rows = []
     eight = ["int8"] if computes_in_int8(device) and "int8" not in args.precisions else []
+    if eight and args.run and (Path(args.run) / "shortlist.safetensors").exists():
+        eight.append("int8+shortlist")
     for name in [*args.precisions.split(","), *eight]:
         work = trained(args, name, device) if args.run else untrained(args, name, device)
         for beam, size in ((1, 64), (5, 64), (1, 1), (5, 1)):
@@ -335,7 +378,8 @@ def untrained(args: argparse.Namespace, precision: str, device: torch.device) ->
 
 
 def trained(args: argparse.Namespace, precision: str, device: torch.device) -> Work:
-    translator = Translator.load(Path(args.run), device=args.device, precision=precision)
+    name, _, shortlist = precision.partition("+")
+    translator = Translator.load(Path(args.run), device=args.device, precision=name, shortlist=bool(shortlist))
     lines = Path(args.source).read_text(encoding="utf-8").splitlines()
 
     def work(beam: int, size: int, count: int) -> Iterator[int]:
@@ -393,6 +437,7 @@ def launches(command: Sequence[str], times: int = 5) -> list[float]:
 
 PART_OF: dict[str, Callable[[argparse.Namespace, torch.device], list[Row]]] = {
     "training": training,
+    "profile": profiled,
     "translation": translation,
     "preparation": preparation,
     "start": start,
