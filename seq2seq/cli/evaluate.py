@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         check_tokenizer(args.tokenize)
     if args.output is not None and not Path(args.output).absolute().parent.is_dir():
         raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
-    check_output(args.output, [args.source, *args.reference])
+    check_output(args.output, [args.source, *args.reference, args.dictionary])
     folder, _ = run_of(Path(args.run_folder))
     config = run_config(RunFolder.open(folder))
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)

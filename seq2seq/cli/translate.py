@@ -66,15 +66,31 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shortlist", action="store_true", help="choose among the words that the source makes likely: faster"
     )
+    parser.add_argument(
+        "--replace-unknown",
+        action="store_true",
+        help="put the source's own word where a vocabulary of words (tokenizer.kind torchtext) has none",
+    )
+    parser.add_argument(
+        "--dictionary",
+        metavar="FILE",
+        help="or what this file has for it (a word, a tab and its translation in each line)",
+    )
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
 
 
 def load_translator(args: argparse.Namespace) -> Translator:
     """The translator that the arguments of a verb describe."""
     from seq2seq.translation.translator import Translator
+    from seq2seq.translation.unknown_words import read_dictionary
 
+    dictionary = {} if args.dictionary is None else read_dictionary(args.dictionary)
     return Translator.load(
-        Path(args.run_folder), device=args.device, precision=args.precision, shortlist=args.shortlist
+        Path(args.run_folder),
+        device=args.device,
+        precision=args.precision,
+        shortlist=args.shortlist,
+        replace_unknown=dictionary if args.replace_unknown or args.dictionary is not None else None,
     )
 
 
@@ -114,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.runs import RunFolder, run_of
 
     RunFolder.open(run_of(Path(args.run_folder))[0])  # a misspelt run is said at once, before anything is read
-    check_output(args.output, [args.file])
+    check_output(args.output, [args.file, args.dictionary])
     total = None
     # A bad line near the end must not cost the work before it, so the whole file is read once before; what a pipe has
     # given it will not give again.

@@ -59,6 +59,8 @@ class Subwords:
     Raises TokenizerError, which begins with `name`, when the model is not one of ours or is damaged.
     """
 
+    suffix = ".model"
+
     def __init__(self, model: bytes, name: str) -> None:
         from sentencepiece import SentencePieceProcessor
 
@@ -79,7 +81,7 @@ class Subwords:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text's pieces; no text, whatever it says, gives a special id other than UNK."""
-        hidden = [hide(clean(_without_surrogates(text))) for text in texts]
+        hidden = [hide(clean(without_surrogates(text))) for text in texts]
         threads = _processors() if len(hidden) >= 512 else 1  # for a few lines the threads cost more than they bring
         ids: list[list[int]] = self._processor.encode(hidden, out_type=int, num_threads=threads)
         return ids
@@ -133,7 +135,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raise ValueError("a number of more than 64 bits")
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Half characters, which Python makes of bytes it could not decode, as U+FFFD; any other text as it is."""
     try:
         text.encode()

@@ -21,13 +21,14 @@ import torch
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
 from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
-from seq2seq.errors import CheckpointError
+from seq2seq.errors import CheckpointError, RunError
 from seq2seq.model.compact import compact
 from seq2seq.model.device import choose_device, in_halves
 from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, empty_model, fill
 from seq2seq.runs import Checkpoint, RunFolder, run_of
 from seq2seq.translation.search import Hypothesis, SearchSettings, StepModel, search
+from seq2seq.translation.unknown_words import UnknownWords
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config, DataConfig, DecodingConfig
@@ -84,14 +85,25 @@ class Translator:
     ) -> None:
         self.model, self.tokenizer, self.decoding = model, tokenizer, decoding
         self.search_model: StepModel[Any] = model
+        self.unknown_words: UnknownWords | None = None
         self.target_language, self.longest_source = data.target_language, data.max_length
         self.device = device
 
     @classmethod
-    def load(cls, path: Path, *, device: str = "auto", precision: str = "fp32", shortlist: bool = False) -> Translator:
+    def load(
+        cls,
+        path: Path,
+        *,
+        device: str = "auto",
+        precision: str = "fp32",
+        shortlist: bool = False,
+        replace_unknown: Mapping[str, str] | None = None,
+    ) -> Translator:
         """The translator of a run folder (its best checkpoint) or of a checkpoint (RUN/best, RUN/last).
 
-        `precision` is fp32, bf16 or int8; with `shortlist` it chooses among the words that the run's shortlist names.
+        `precision` is fp32, bf16 or int8; with `shortlist` it chooses among the words that the run's shortlist names;
+        with `replace_unknown` the source's own word, or what this dictionary has for it, takes the place of an unknown
+        one, and RunError says where that cannot be.
         """
         folder, name = run_of(path)
         run = RunFolder.open(folder)
@@ -102,6 +114,10 @@ class Translator:
         checkpoint, tokenizer = open_checkpoint(run, name, config)
         model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
         translator = cls(compact(model, precision), tokenizer, config.decoding, config.data, chosen)
+        if replace_unknown is not None:
+            if config.model.attention.kind == "none":
+                raise RunError(f"{path} was trained without attention, which would tell the word that was looked at.")
+            translator.unknown_words = UnknownWords(tokenizer, replace_unknown)
         if shortlist:
             words = _shortlist(run, checkpoint.facts, tokenizer).to(chosen)
             translator.search_model = Shortlisted(translator.model, words)
@@ -172,10 +188,17 @@ class Translator:
         for rank in range(most):
             chosen = [job.found[place][min(rank, len(job.found[place]) - 1)] for place in range(len(job.parts))]
             # A model can spell any byte, a line break too; one line in is one line out.
-            texts = [clean(self.tokenizer.decode_target(hypothesis.ids)) for hypothesis in chosen]
+            texts = [self._text(job, place, hypothesis) for place, hypothesis in enumerate(chosen)]
             score = sum(hypothesis.score for hypothesis in chosen) / len(chosen)
             candidates.append(Candidate(joint.join(text for text in texts if text), score))
         return Translation(job.line, candidates, max(1, len(job.parts)))
+
+    def _text(self, job: _Job, place: int, hypothesis: Hypothesis) -> str:
+        if self.unknown_words is None:
+            return clean(self.tokenizer.decode_target(hypothesis.ids))
+        words = [word for text in _passages(clean(job.line)) for word in self.unknown_words.source_words(text)]
+        start, length = sum(map(len, job.parts[:place])), len(job.parts[place])
+        return self.unknown_words.decode(self.model, job.parts[place], words[start : start + length], hypothesis.ids)
 
 
 @dataclass
