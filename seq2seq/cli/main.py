@@ -30,7 +30,7 @@ from seq2seq import __version__
 from seq2seq.cli.signals import Terminated, interruptible
 from seq2seq.errors import Seq2SeqError
 
-VERBS = ("train", "translate", "evaluate", "score", "check", "schema")
+VERBS = ("download", "suggest", "train", "translate", "evaluate", "score", "check", "schema")
 
 # What `pip install` brings; without it the command has been started with another Python.
 _NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "torch", "tqdm", "yaml"}

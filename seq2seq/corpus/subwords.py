@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seq2seq.corpus.lines import clean
-from seq2seq.errors import TokenizerError
+from seq2seq.errors import TokenizerError, VocabularySizeError
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -252,9 +252,10 @@ def _explain(error: Exception, settings: TokenizerConfig, text_name: str, fed: i
     if highest and int(highest[1]) < SMALLEST_VOCABULARY:
         return TokenizerError(f"{text_name} holds too little text to learn a vocabulary from ({fed} lines).")
     if highest:
-        return TokenizerError(
+        return VocabularySizeError(
             f"tokenizer.vocab_size is {settings.vocab_size}, but {text_name} gives at most {highest[1]} "
-            f"{settings.model_type} pieces. Set tokenizer.vocab_size to {highest[1]} or less."
+            f"{settings.model_type} pieces. Set tokenizer.vocab_size to {highest[1]} or less.",
+            int(highest[1]),
         )
     if lowest := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
         return _too_small(settings, int(lowest[1]), f"the characters of {text_name}")
@@ -266,7 +267,8 @@ def _explain(error: Exception, settings: TokenizerConfig, text_name: str, fed: i
 
 def _too_small(settings: TokenizerConfig, lowest: int, held: str) -> TokenizerError:
     reserved = "4 special pieces" + ", 256 bytes" * settings.byte_fallback
-    return TokenizerError(
+    return VocabularySizeError(
         f"tokenizer.vocab_size is {settings.vocab_size}, but {reserved} and {held} need at least {lowest}. "
-        f"Set tokenizer.vocab_size to {lowest} or more."
+        f"Set tokenizer.vocab_size to {lowest} or more.",
+        lowest,
     )
