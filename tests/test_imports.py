@@ -18,6 +18,8 @@ ROOMS = (
     "bundled",
     "config",
     "corpus",
+    "suggestion",
+    "download",
     "model",
     "checkpoints",
     "runs",

@@ -40,9 +40,9 @@ _ABOVE_ZERO = r"([1-9][0-9]{0,5}(\.[0-9]{1,6})?|0\.[0-9]{0,5}[1-9]0{0,5})"
 Minutes = Annotated[str, StringConstraints(strict=True, pattern=rf"^{_ABOVE_ZERO} ?min(utes?)?$")]
 
 
-TorchtextTokenizer = Annotated[
-    str, StringConstraints(strict=True, pattern=r"^(split|basic_english|moses|toktok|spacy(:[A-Za-z0-9_.-]{1,100})?)$")
-]
+# A model of spaCy is named as a package is; a path could be anybody's.
+TORCHTEXT_NAME = r"^(split|basic_english|moses|toktok|spacy(:[A-Za-z][A-Za-z0-9_]{0,100})?)$"
+TorchtextTokenizer = Annotated[str, StringConstraints(strict=True, pattern=TORCHTEXT_NAME)]
 TORCHTEXT_TOKENIZERS = "one of split, basic_english, moses, toktok, or spacy:MODEL"
 
 

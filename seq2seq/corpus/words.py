@@ -139,10 +139,13 @@ def count_words(model: bytes, name: str) -> int:
 
 
 def _read(model: bytes, name: str) -> tuple[str, list[str]]:
+    from seq2seq.config.schema import TORCHTEXT_NAME
+
     try:
         content = json.loads(model.decode("utf-8"))
         tokenizer, words = content["tokenizer"], content["words"]
-        fits = isinstance(tokenizer, str) and isinstance(words, list) and content["made_by"] == "torchtext"
+        known = isinstance(tokenizer, str) and re.match(TORCHTEXT_NAME, tokenizer) and not tokenizer.endswith("\n")
+        fits = known and isinstance(words, list) and content["made_by"] == "torchtext"
         if not fits or not words or not all(isinstance(word, str) and word.split() == [word] for word in words):
             raise ValueError("a word is a text without blanks")
         if len(set(words)) != len(words):
