@@ -14,6 +14,9 @@ from seq2seq.errors import CheckpointError
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
 
+# What no weight survives, and yet a number in fp32 when Adam has divided it: one that is not stops PyTorch 2.3 with an
+# error of its own, where the loss should tell.
+HIGHEST_RATE = 1e30
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
