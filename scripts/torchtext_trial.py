@@ -4,7 +4,7 @@
     python3 scripts/torchtext_trial.py --multi30k data/multi30k          a folder with Multi30k's plain text files
     python3 scripts/torchtext_trial.py --python .venv-torchtext/bin/python --minutes 10
 
-torchtext 0.18 needs PyTorch 2.3 and Python 3.8 to 3.11. The environment is made once (PyTorch's download has some
+torchtext 0.18 needs PyTorch 2.3 and Python 3.10 to 3.12. The environment is made once (PyTorch's download has some
 gigabytes on Linux) and found again. Standard library only.
 """
 
@@ -57,8 +57,8 @@ def environment(folder):
     """The Python of an environment with torchtext, made if it is not there."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.is_file():
-        if sys.version_info[:2] > (3, 11):
-            sys.exit("torchtext needs Python 3.11 or older; start this script with one, or name --python.")
+        if sys.version_info[:2] > (3, 12):
+            sys.exit("torchtext needs Python 3.12 or older; start this script with one, or name --python.")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     if subprocess.run([str(python), "-c", "import torchtext, seq2seq"], capture_output=True).returncode != 0:
         print(f"Installing torchtext and PyTorch 2.3 into {folder}", flush=True)

@@ -167,6 +167,10 @@ def test_a_run_translates_without_torchtext(torchtext: None, tiny: Path, monkeyp
         done = in_process("translate", tiny / "run", tiny / "test.en", *options)
         assert (done.status, done.err) == (0, "")
         assert len(done.out.splitlines()) == 20 * (2 if "--n-best" in options else 1)
+    long = " ".join(["Zorg sees the dog ."] * 70).encode()
+    done = in_process("translate", tiny / "run", "--replace-unknown", stdin=long)
+    assert (done.status, len(done.out.splitlines())) == (0, 1)
+    assert "\u2047" not in done.out
     assert in_process("train", "--run", tiny / "run", "--resume", "--set", "training.epochs=3").status == 0
     assert in_process("evaluate", tiny / "run", "--replace-unknown", "--json").status == 0
     again = in_process("train", tiny / "tiny.yaml", *words)

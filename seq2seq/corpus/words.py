@@ -169,7 +169,7 @@ def _torchtext(name: str) -> Any:
             raise
         raise MissingPackageError(
             f"The tokenizer {name} (tokenizer.kind torchtext) needs torchtext, which is not installed. In an "
-            f"environment of Python 3.11 or older that may have PyTorch 2.3: {INSTALL}; or set kind sentencepiece."
+            f"environment of Python 3.12 or older that may have PyTorch 2.3: {INSTALL}; or set kind sentencepiece."
         ) from None
     except (ImportError, OSError, AttributeError, RuntimeError):
         raise MissingPackageError(
