@@ -38,17 +38,20 @@ def main():
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(settings(folder, arguments), encoding="utf-8")
     seq2seq(python, "train", config, "--run", run, "--overwrite")
-    print("\nThe test set, as it is and with unknown words replaced by the source's:")
-    plain = score(python, run)
-    replaced = score(python, run, "--replace-unknown")
-    for name, scores in (("as it is", plain), ("replaced", replaced)):
-        print(f"  {name:<9} BLEU {scores['bleu']['score']:.2f}  chrF2 {scores['chrf']['score']:.2f}")
-    print(f"  {plain['bleu']['signature']}\n  {plain['chrf']['signature']}")
-    shown = run.with_suffix(".out")
-    source = folder / files(folder)["test source"]
-    seq2seq(python, "translate", run, source, "--replace-unknown", "--output", shown)
-    print(f"Translations of {source.name} are in {shown}; three of them:")
-    with source.open(encoding="utf-8") as sources, shown.open(encoding="utf-8") as translations:
+    names = {key: folder / name for key, name in files(folder).items()}
+    print(
+        "\nThe test set, as it is and with unknown words replaced by the source's; -lc is BLEU without regard to case:"
+    )
+    for name, words in (("as it is", []), ("replaced", ["--replace-unknown"])):
+        output = run.with_suffix(f".{name.split()[0]}.out")
+        scores = score(python, run, "--output", output, *words)
+        any_case = sacrebleu(python, names["test target"], output)
+        print(
+            f"  {name:<9} BLEU {scores['bleu']['score']:.2f}  chrF2 {scores['chrf']['score']:.2f}  BLEU -lc {any_case}"
+        )
+    print(f"  {scores['bleu']['signature']}\n  {scores['chrf']['signature']}")
+    print(f"The translations are in {output}; three of them:")
+    with names["test source"].open(encoding="utf-8") as sources, output.open(encoding="utf-8") as translations:
         for _, line, translation in zip(range(3), sources, translations):  # noqa: B905 (reads in any Python)
             print(f"  {line.strip()}\n    {translation.strip()}")
 
@@ -126,6 +129,12 @@ def score(python, run, *words):
         stdout=subprocess.PIPE,
     )
     return json.loads(done.stdout.decode("utf-8"))
+
+
+def sacrebleu(python, reference, output):
+    """BLEU without regard to case, which basic_english lowers, as sacreBLEU's own command says it."""
+    command = [str(python), "-m", "sacrebleu", str(reference), "-i", str(output), "-lc", "-b", "-w", "2", "--force"]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode("utf-8").strip()
 
 
 def surroundings():

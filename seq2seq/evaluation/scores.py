@@ -96,7 +96,7 @@ def score(
     stripped = [line.rstrip() for line in hypotheses]
     sides = [[line.rstrip() for line in side] for side in references]
     try:
-        bleu = BLEU(tokenize=tokenizer)
+        bleu = BLEU(tokenize=tokenizer, force=True)  # sacreBLEU's own warning speaks of its parameters; see below
     except Exception as error:  # MeCab raises whatever its dictionary makes it raise
         raise ScoringError(f"The tokenizer {tokenizer!r} does not start: {str(error).strip()}") from error
     bleu_result = bleu.corpus_score(stripped, sides)
@@ -164,6 +164,17 @@ def refuse_pieces(lines: Sequence[str], name: str) -> None:
             f"{name}: {marked:,} of {len(filled):,} lines hold pieces of words ('▁' or '@@'); a score over pieces is "
             "not BLEU, so join them into plain text first."
         )
+
+
+def cut_into_words(lines: Sequence[str]) -> str | None:
+    """One sentence where translations look as if a tokenizer's blanks were still in them; otherwise None."""
+    cut = sum(line.rstrip().endswith(" .") for line in lines)  # French has a blank before ? and ! in plain text too
+    if cut < 100 and cut * 2 <= len(lines):
+        return None
+    return (
+        f"{cut:,} of {len(lines):,} translations have a blank before their last period, as text that is cut into words "
+        "has; plain text scores otherwise"
+    )
 
 
 def _usual_tokenizer(language: str) -> str:
