@@ -7,7 +7,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from conftest import in_process, numbered_pairs, write_lines
+from conftest import ROOT, in_process, numbered_pairs, write_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -176,6 +176,18 @@ def test_any_text_gets_a_config_that_passes_check_or_a_refusal(tmp_path: Path, t
         assert in_process("check", output).status == 0
 
 
+@pytest.mark.parametrize(("words", "like"), [(345_020, "multi30k_en_de"), (163_189, "tatoeba_en_zh")])
+def test_the_rows_that_call_themselves_measured_are_the_recipes_that_were(words: int, like: str) -> None:
+    recipe, measured = recipe_for(words), load_config(ROOT / "configs" / f"{like}.yaml")
+    assert "measured" in recipe.basis
+    assert recipe.vocab_size == measured.tokenizer.vocab_size
+    assert (recipe.embedding_size, recipe.hidden_size) == (measured.model.embedding_size, measured.model.hidden_size)
+    assert recipe.dropout == measured.model.dropout
+    for key in ("epochs", "batch_tokens", "warmup_steps"):
+        assert getattr(recipe, key) == getattr(measured.training, key)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "target", "like"),
     [("multi30k/train.en", "multi30k/train.de", "multi30k_en_de"), ("tatoeba/cmn-eng.tsv", None, "tatoeba_en_zh")],
@@ -183,8 +195,6 @@ def test_any_text_gets_a_config_that_passes_check_or_a_refusal(tmp_path: Path, t
 def test_corpora_that_were_measured_get_the_recipe_that_was_measured(
     corpora: Path, source: str, target: str | None, like: str
 ) -> None:
-    from conftest import ROOT
-
     files = [corpora / source] + ([corpora / target] if target else [])
     done = in_process("suggest", *files, "--source-language", "en", "--target-language", "zh" if not target else "de")
     config, measured = parse_config(done.out, "it"), load_config(ROOT / "configs" / f"{like}.yaml")

@@ -14,21 +14,19 @@ import contextlib
 import hashlib
 import http.client
 import io
-import json
 import re
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from seq2seq import __version__
+from seq2seq.download.part import Part
 from seq2seq.errors import DownloadError
-from seq2seq.files import write_file
 
 _CHUNK = 1 << 16
 _AGENT = f"seq2seq-gru/{__version__}"
@@ -90,7 +88,7 @@ def sha256_of(path: Path) -> str:
 
 def _from_one(address: str, file: Path, largest: int, told: Told, patience: Patience) -> None:
     """All tries at one address. A try that brought something does not count among those that brought nothing."""
-    part = _Part(file, address)
+    part = Part(file, address)
     in_vain = 0
     for _ in range(_MOST_TRIES):
         before = part.size
@@ -107,53 +105,7 @@ def _from_one(address: str, file: Path, largest: int, told: Told, patience: Pati
     raise _Permanent(f"{last}, {_MOST_TRIES} times in a row")
 
 
-class _Part:
-    """What has come of a file so far, and what must be so for the rest to belong to it."""
-
-    def __init__(self, file: Path, address: str) -> None:
-        self.file, self.address = file, address
-        self.path, self._note = file.with_name(file.name + ".part"), file.with_name(file.name + ".part.json")
-        self.validator: str | None = None
-        try:
-            note = json.loads(self._note.read_bytes())
-            if note["address"] == address and isinstance(note["validator"], str) and note["validator"].isprintable():
-                self.validator = note["validator"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            pass
-
-    @property
-    def size(self) -> int:
-        """How many bytes the rest can be added to; none where nothing tells whether they are of the same file."""
-        return self.path.stat().st_size if self.validator is not None and self.path.exists() else 0
-
-    def begin(self, headers: Message) -> None:
-        """A file from its first byte on: note by what its rest will be known."""
-        self.drop()
-        etag = headers.get("ETag", "")
-        self.validator = etag if etag.startswith('"') else headers.get("Last-Modified")
-        if self.validator is not None:
-            note = {"address": self.address, "validator": self.validator}
-            write_file(self._note, json.dumps(note) + "\n")
-
-    def is_other(self, headers: Message) -> bool:
-        """Whether a part that has come says that it is of another file than the one begun."""
-        etag = headers.get("ETag", "")
-        return etag.startswith('"') and (self.validator or "").startswith('"') and etag != self.validator
-
-    def drop(self) -> None:
-        self.validator = None
-        for path in (self._note, self.path):
-            path.unlink(missing_ok=True)
-
-    def open(self) -> io.FileIO:
-        return self.path.open("ab", buffering=0)
-
-    def finish(self) -> None:
-        self.path.replace(self.file)
-        self._note.unlink(missing_ok=True)
-
-
-def _try(part: _Part, largest: int, told: Told, patience: Patience) -> None:
+def _try(part: Part, largest: int, told: Told, patience: Patience) -> None:
     """One request, and all that comes of it."""
     have = part.size
     headers = {"User-Agent": _AGENT, "Accept-Encoding": "identity"}
@@ -181,7 +133,7 @@ def _network(patience: Patience) -> Iterator[None]:
         raise _Passing(error.strerror or "the connection was lost") from None
 
 
-def _ask(part: _Part, headers: dict[str, str], seconds: float) -> Any:
+def _ask(part: Part, headers: dict[str, str], seconds: float) -> Any:
     """The answer to a request, once it is no refusal."""
     if not _is_safe(part.address):
         raise _Permanent("only https is asked")
@@ -203,7 +155,7 @@ def _ask(part: _Part, headers: dict[str, str], seconds: float) -> Any:
         raise _Permanent(f"it leads to no address ({error})") from None
 
 
-def _expected(part: _Part, answer: Any, have: int) -> int | None:
+def _expected(part: Part, answer: Any, have: int) -> int | None:
     """The whole size that the answer promises, if it does; begins anew where the answer is not the rest of the part."""
     encoding = answer.headers.get("Content-Encoding", "identity").lower()
     # Some servers say of a .gz that it is text in an encoding; it comes as the file that it is all the same.
@@ -228,7 +180,7 @@ def _expected(part: _Part, answer: Any, have: int) -> int | None:
     return size
 
 
-def _receive(part: _Part, answer: Any, size: int | None, largest: int, told: Told, patience: Patience) -> None:
+def _receive(part: Part, answer: Any, size: int | None, largest: int, told: Told, patience: Patience) -> None:
     """Write what comes to the part; _Passing where it ends early or trickles."""
     have, since, at = part.size, 0, time.monotonic()
     told(have, size)
