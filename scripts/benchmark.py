@@ -40,6 +40,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from seq2seq.cli.main import VERBS
 from seq2seq.config.schema import ModelConfig, TokenizerConfig, TrainingConfig
 from seq2seq.corpus.batches import Batch, BatchSampler, collate, collate_sources
 from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus
@@ -54,7 +55,7 @@ from seq2seq.translation.search import SearchSettings, search
 from seq2seq.translation.translator import Translator
 
 PARTS = ("training", "translation", "preparation", "start")
-VERBS = ("train", "translate", "evaluate", "tune", "attend", "score", "compare", "plot", "check", "doctor", "schema")
+
 WARM_UP = 5
 SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
 Row = dict[str, Any]

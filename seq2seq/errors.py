@@ -21,8 +21,20 @@ class CacheError(CorpusError):
     """The folder for prepared corpora cannot be written, or is full."""
 
 
+class DownloadError(Seq2SeqError):
+    """A public corpus cannot be fetched, or what has come is not what it should be."""
+
+
 class TokenizerError(Seq2SeqError):
     """The tokenizer cannot be trained or loaded as asked."""
+
+
+class VocabularySizeError(TokenizerError):
+    """The text cannot give a vocabulary of the size that was asked for; `possible` is the nearest that it can."""
+
+    def __init__(self, message: str, possible: int) -> None:
+        super().__init__(message)
+        self.possible = possible
 
 
 class RunError(Seq2SeqError):

@@ -26,6 +26,13 @@ def whole_file(path: Path) -> Iterator[IO[str]]:
 
 
 @contextlib.contextmanager
+def whole_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """A file of bytes to write piece by piece, that likewise takes its name only when everything is written."""
+    with _replacing(path, "b") as stream:
+        yield stream
+
+
+@contextlib.contextmanager
 def _replacing(path: Path, kind: str, **options: str) -> Iterator[IO[Any]]:
     """What is written here takes the place of `path` when all of it is on the disk; otherwise nothing is left of it."""
     if _is_special(path):

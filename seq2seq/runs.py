@@ -2,7 +2,7 @@
 
     config.yaml        all settings, resolved, with a digest in its heading
     decoding.json      how to search, where `seq2seq tune` has chosen it
-    tokenizer.model    (or tokenizer.source.model and tokenizer.target.model)
+    tokenizer.model    (or tokenizer.source.model and tokenizer.target.model; .json for lists of words)
     best/  last/       weights.safetensors and checkpoint.json; last/ also training.safetensors, for a resume
     metrics.jsonl      one JSON object a line; train.log: the same for people
     tensorboard/       the same for TensorBoard, where it was asked for
@@ -154,7 +154,7 @@ class RunFolder:
 
     def holds_run(self) -> bool:
         """Whether a run has begun here."""
-        return (self.path / "config.yaml").is_file() and any(self.path.glob("tokenizer.*model"))
+        return (self.path / "config.yaml").is_file() and any(map(_is_tokenizer, self.path.glob("tokenizer.*")))
 
     def _refuse_to_replace(self) -> NoReturn:
         raise RunError(
@@ -165,8 +165,12 @@ class RunFolder:
     @staticmethod
     def is_ours(name: str) -> bool:
         checkpoint = name.removesuffix(_NEXT).removesuffix(_BEFORE) in ("best", "last")
-        tokenizer = name.startswith("tokenizer.") and name.endswith("model")
-        return name in _OUR_FILES or checkpoint or tokenizer or (name.startswith(".") and name.endswith(".tmp"))
+        return (
+            name in _OUR_FILES
+            or checkpoint
+            or _is_tokenizer(Path(name))
+            or (name.startswith(".") and name.endswith(".tmp"))
+        )
 
     def lock(self) -> None:
         """Keep other processes out until this one ends, however it ends. RunError where one is in."""
@@ -349,6 +353,10 @@ class RunFolder:
                 damaged += 1
         write_file(path, b"".join(kept))
         return damaged
+
+
+def _is_tokenizer(path: Path) -> bool:
+    return path.name.startswith("tokenizer.") and path.name.endswith(("model", ".json"))
 
 
 def _twice(read: Callable[[], Read]) -> Read:

@@ -224,3 +224,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = in_process("train", folder / "tiny.yaml")
     assert done.status == 0, done.err
     return folder / "run"
+
+
+@pytest.fixture
+def torchtext(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A torchtext that needs no PyTorch of its own year, in place of one that may be installed."""
+    import fake_torchtext
+
+    fake_torchtext.install(monkeypatch)

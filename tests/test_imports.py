@@ -19,6 +19,8 @@ ROOMS = (
     "config",
     "corpus",
     "diagnosis",
+    "suggestion",
+    "download",
     "model",
     "checkpoints",
     "runs",

@@ -222,3 +222,12 @@ def test_a_missing_file_and_bad_bytes_are_refused_by_name(run_cli: Command, tmp_
     bad = tmp_path / "bad.de"
     bad.write_bytes(b"caf\xe9\n")
     run_cli("score", bad, "--reference", reference).refused("bad.de line 1")
+
+
+def test_translations_that_a_tokenizer_has_cut_are_pointed_out_and_french_is_not() -> None:
+    from seq2seq.evaluation.scores import cut_into_words
+
+    assert "2 of 3" in str(cut_into_words(["ein mann .", "eine frau .", "Ja."]))
+    assert cut_into_words(["Ein Mann.", "Eine Frau .", "Ja."]) is None
+    assert cut_into_words(["Ça va ?", "Oui !"]) is None
+    assert "100 of 900" in str(cut_into_words(["ein mann ."] * 100 + ["Ja."] * 800))

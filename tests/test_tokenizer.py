@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -351,6 +352,7 @@ def test_a_sentencepiece_model_of_another_making_is_refused(tmp_path: Path) -> N
         Tokenizer.load(tmp_path)
 
 
-def test_torchtext_is_asked_for_by_its_extra() -> None:
+def test_torchtext_is_asked_for_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchtext", None)  # also where it is installed
     with pytest.raises(MissingPackageError, match=r"pip install '\.\[torchtext\]'"):
         Tokenizer.train(BASE, config(kind="torchtext", name="basic_english"))

@@ -26,6 +26,16 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shortlist", action="store_true", help="choose among the words that the source makes likely: faster"
     )
+    parser.add_argument(
+        "--replace-unknown",
+        action="store_true",
+        help="put the source's own word where a vocabulary of words (tokenizer.kind torchtext) has none",
+    )
+    parser.add_argument(
+        "--dictionary",
+        metavar="FILE",
+        help="or what this file has for it (a word, a tab and its translation in each line)",
+    )
     parser.add_argument("--device", default="auto", metavar="D", help="auto, cpu, cuda, cuda:N or mps (default: auto)")
 
 
@@ -135,9 +145,15 @@ def load_translator(args: argparse.Namespace, runs: Sequence[str]) -> Translator
     """The translator that the arguments of a verb describe: of one run, or an ensemble of several."""
     from seq2seq.translation.ensemble import load_ensemble
     from seq2seq.translation.risk import LeastRisk
+    from seq2seq.translation.unknown_words import read_dictionary
 
+    dictionary = {} if args.dictionary is None else read_dictionary(args.dictionary)
     translator = load_ensemble(
-        [Path(run) for run in runs], device=args.device, precision=args.precision, shortlist=args.shortlist
+        [Path(run) for run in runs],
+        device=args.device,
+        precision=args.precision,
+        shortlist=args.shortlist,
+        replace_unknown=dictionary if args.replace_unknown or args.dictionary is not None else None,
     )
     given = {
         "beam_size": args.beam,

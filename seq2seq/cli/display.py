@@ -136,7 +136,7 @@ class Display:
             f"corpus      {len(train):,} pairs for training, {len(prepared.validation.sources):,} for validation; "
             f"{share:.1%} of batch positions are real tokens"
         )
-        self._say(f"vocabulary  {vocabulary}, {config.tokenizer.model_type}")
+        self._say(f"vocabulary  {vocabulary}, {config.tokenizer.cut_by}")
         self._say(
             f"model       {trainer.model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
             f"{config.model.attention.kind} attention"

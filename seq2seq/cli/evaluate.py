@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Reads the test set, translates, scores, prints."""
     from seq2seq.errors import ScoringError
-    from seq2seq.evaluation.scores import check_tokenizer, missing_tokenizer, score
+    from seq2seq.evaluation.scores import check_tokenizer, cut_into_words, missing_tokenizer, score
     from seq2seq.evaluation.test_set import configured_test_set, test_set_from_files
     from seq2seq.files import write_file
     from seq2seq.model.device import keep_freed_memory
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         check_tokenizer(args.tokenize)
     if args.output is not None and not Path(args.output).absolute().parent.is_dir():
         raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
-    check_output(args.output, [args.source, *args.reference])
+    check_output(args.output, [args.source, *args.reference, args.dictionary])
     runs = [args.run_folder, *args.more]
     check_search_arguments(args)
     open_runs(runs)
@@ -102,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
         *test.messages,
         in_parts(len(split), split, translator.longest_source) if split else None,
         missing_tokenizer(language) if args.tokenize is None else None,
+        cut_into_words(texts),
     ]
     for note in filter(None, notes):
         print(f"seq2seq: {note}", file=sys.stderr)

@@ -30,7 +30,21 @@ from seq2seq import __version__
 from seq2seq.cli.signals import Terminated, interruptible
 from seq2seq.errors import Seq2SeqError
 
-VERBS = ("train", "translate", "evaluate", "tune", "attend", "score", "compare", "plot", "check", "doctor", "schema")
+VERBS = (
+    "download",
+    "suggest",
+    "doctor",
+    "check",
+    "train",
+    "translate",
+    "evaluate",
+    "tune",
+    "attend",
+    "score",
+    "compare",
+    "plot",
+    "schema",
+)
 
 # What `pip install` brings; without it the command has been started with another Python.
 _NEEDED = {"numpy", "pydantic", "sacrebleu", "safetensors", "sentencepiece", "torch", "tqdm", "yaml"}

@@ -59,7 +59,7 @@ def language_code(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Reads, scores and prints."""
     from seq2seq.errors import ScoringError
-    from seq2seq.evaluation.scores import check_tokenizer, missing_tokenizer, refuse_pieces, score
+    from seq2seq.evaluation.scores import check_tokenizer, cut_into_words, missing_tokenizer, refuse_pieces, score
 
     if args.tokenize is not None:
         check_tokenizer(args.tokenize)  # before a long file is read
@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     note = None
     if args.tokenize is None:
         note = missing_tokenizer(language) if language else _note_without_blanks(references[0])
-    if note is not None:
-        print(f"seq2seq: {note}", file=sys.stderr)
+    for one in filter(None, (note, cut_into_words(hypotheses))):
+        print(f"seq2seq: {one}", file=sys.stderr)
     explained = None
     if args.explain or args.report is not None:
         if sources is not None and len(sources) != len(hypotheses):

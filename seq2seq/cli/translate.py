@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     runs, file = runs_and_file([args.run_folder, *args.more])
     check_search_arguments(args)
     open_runs(runs)  # a misspelt run is said at once, before anything is read
-    check_output(args.output, [file])
+    check_output(args.output, [file, args.dictionary])
     total = None
     # A bad line near the end must not cost the work before it, so the whole file is read once before; what a pipe has
     # given it will not give again.

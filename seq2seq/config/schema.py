@@ -52,19 +52,29 @@ _ABOVE_ZERO = r"([1-9][0-9]{0,5}(\.[0-9]{1,6})?|0\.[0-9]{0,5}[1-9]0{0,5})"
 Minutes = Annotated[str, StringConstraints(strict=True, pattern=rf"^{_ABOVE_ZERO} ?min(utes?)?$")]
 
 
+# A model of spaCy is named as a package is; a path could be anybody's.
+TORCHTEXT_NAME = r"^(split|basic_english|moses|toktok|spacy(:[A-Za-z][A-Za-z0-9_]{0,100})?)$"
+TorchtextTokenizer = Annotated[str, StringConstraints(strict=True, pattern=TORCHTEXT_NAME)]
+TORCHTEXT_TOKENIZERS = "one of split, basic_english, moses, toktok, or spacy:MODEL"
+
+
 class TokenizerConfig(Section):
     """How text is cut into pieces, and how many different pieces there are."""
 
     kind: Literal["sentencepiece", "torchtext"] = Field(
         default="sentencepiece",
-        description="Library that cuts text into pieces: sentencepiece (Kudo and Richardson 2018) or torchtext.",
+        description="Library that cuts text into pieces: sentencepiece (Kudo and Richardson 2018), or torchtext, "
+        "which knows whole words only.",
     )
     model_type: Literal["bpe", "unigram", "char", "word"] = Field(
         default="bpe",
         description="SentencePiece model: bpe (Sennrich et al. 2016), unigram (Kudo 2018), char or word.",
     )
     vocab_size: Integer = Field(
-        default=6000, ge=8, le=MILLION, description="Number of different pieces, the four special ones included."
+        default=6000,
+        ge=8,
+        le=MILLION,
+        description="Number of different pieces, the four special ones included; the most that kind torchtext keeps.",
     )
     shared: Flag = Field(default=True, description="Whether source and target share one vocabulary.")
     byte_fallback: Flag = Field(
@@ -77,19 +87,55 @@ class TokenizerConfig(Section):
         description="Share of the corpus's characters that get a piece of their own; "
         "null means 0.9995 with byte_fallback and 1.0 without.",
     )
-    name: Text | None = Field(
-        default=None, description="Name of the torchtext tokenizer, such as basic_english; only with kind torchtext."
+    name: Annotated[TorchtextTokenizer | None, Expected(TORCHTEXT_TOKENIZERS)] = Field(
+        default=None,
+        description="Tokenizer of torchtext: split (at blanks; the default), basic_english, moses, toktok, or spacy "
+        "with its model, such as spacy:de_core_news_sm; only with kind torchtext.",
+    )
+    target_name: Annotated[TorchtextTokenizer | None, Expected(TORCHTEXT_TOKENIZERS)] = Field(
+        default=None,
+        description="Tokenizer of the target where it is another one (null: the same); only with kind torchtext and "
+        "shared: false.",
     )
     min_frequency: Integer = Field(
         default=1, ge=1, le=BILLION, description="Rarer words become the unknown mark; only with kind torchtext."
     )
 
+    @property
+    def source_tokenizer(self) -> str:
+        """The torchtext tokenizer that cuts the source."""
+        return self.name or "split"
+
+    @property
+    def target_tokenizer(self) -> str:
+        """The torchtext tokenizer that cuts the target."""
+        return self.target_name or self.source_tokenizer
+
+    @property
+    def cut_by(self) -> str:
+        """What cuts the text, in a word or two for a person."""
+        if self.kind == "sentencepiece":
+            return self.model_type
+        names = dict.fromkeys([self.source_tokenizer, self.target_tokenizer])
+        return f"words cut by torchtext's {' and '.join(names)}"
+
     @model_validator(mode="after")
-    def _torchtext_settings_need_torchtext(self) -> "TokenizerConfig":
-        for key, value, unset in (("name", self.name, None), ("min_frequency", self.min_frequency, 1)):
-            if self.kind != "torchtext" and value != unset:
-                settings = {f"tokenizer.{key}": value, "tokenizer.kind": self.kind}
-                contradict(settings, f"{key} has a meaning only with kind torchtext")
+    def _each_kind_has_its_own_settings(self) -> "TokenizerConfig":
+        own: dict[str, tuple[str, ...]] = {
+            "torchtext": ("name", "target_name", "min_frequency"),
+            "sentencepiece": ("model_type", "byte_fallback", "character_coverage"),
+        }
+        for kind, keys in own.items():
+            for key in keys:
+                value = getattr(self, key)
+                if self.kind != kind and value != type(self).model_fields[key].default:
+                    settings = {f"tokenizer.{key}": value, "tokenizer.kind": self.kind}
+                    contradict(settings, f"{key} has a meaning only with kind {kind}")
+        if self.shared and self.target_tokenizer != self.source_tokenizer:
+            contradict(
+                {"tokenizer.target_name": self.target_name, "tokenizer.shared": self.shared},
+                "one vocabulary for both languages is cut by one tokenizer",
+            )
         return self
 
 

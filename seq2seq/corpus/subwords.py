@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seq2seq.corpus.lines import clean
-from seq2seq.errors import TokenizerError
+from seq2seq.errors import TokenizerError, VocabularySizeError
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -59,6 +59,8 @@ class Subwords:
     Raises TokenizerError, which begins with `name`, when the model is not one of ours or is damaged.
     """
 
+    suffix = ".model"
+
     def __init__(self, model: bytes, name: str) -> None:
         from sentencepiece import SentencePieceProcessor
 
@@ -79,7 +81,7 @@ class Subwords:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text's pieces; no text, whatever it says, gives a special id other than UNK."""
-        hidden = [hide(clean(_without_surrogates(text))) for text in texts]
+        hidden = [hide(clean(without_surrogates(text))) for text in texts]
         threads = _processors() if len(hidden) >= 512 else 1  # for a few lines the threads cost more than they bring
         ids: list[list[int]] = self._processor.encode(hidden, out_type=int, num_threads=threads)
         return ids
@@ -142,7 +144,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raise ValueError("a number of more than 64 bits")
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Half characters, which Python makes of bytes it could not decode, as U+FFFD; any other text as it is."""
     try:
         text.encode()
@@ -259,9 +261,10 @@ def _explain(error: Exception, settings: TokenizerConfig, text_name: str, fed: i
     if highest and int(highest[1]) < SMALLEST_VOCABULARY:
         return TokenizerError(f"{text_name} holds too little text to learn a vocabulary from ({fed} lines).")
     if highest:
-        return TokenizerError(
+        return VocabularySizeError(
             f"tokenizer.vocab_size is {settings.vocab_size}, but {text_name} gives at most {highest[1]} "
-            f"{settings.model_type} pieces. Set tokenizer.vocab_size to {highest[1]} or less."
+            f"{settings.model_type} pieces. Set tokenizer.vocab_size to {highest[1]} or less.",
+            int(highest[1]),
         )
     if lowest := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
         return _too_small(settings, int(lowest[1]), f"the characters of {text_name}")
@@ -273,7 +276,8 @@ def _explain(error: Exception, settings: TokenizerConfig, text_name: str, fed: i
 
 def _too_small(settings: TokenizerConfig, lowest: int, held: str) -> TokenizerError:
     reserved = "4 special pieces" + ", 256 bytes" * settings.byte_fallback
-    return TokenizerError(
+    return VocabularySizeError(
         f"tokenizer.vocab_size is {settings.vocab_size}, but {reserved} and {held} need at least {lowest}. "
-        f"Set tokenizer.vocab_size to {lowest} or more."
+        f"Set tokenizer.vocab_size to {lowest} or more.",
+        lowest,
     )

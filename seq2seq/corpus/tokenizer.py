@@ -9,29 +9,45 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from seq2seq.corpus.subwords import BOS, EOS, PAD, UNK, UNKNOWN_MARK, Subwords, count_pieces, train_subwords
-from seq2seq.errors import MissingPackageError, TokenizerError
+from seq2seq.corpus.words import Words, count_words, train_words
+from seq2seq.errors import TokenizerError
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import TokenizerConfig
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "UNKNOWN_MARK", "StoredTokenizer", "Tokenizer"]
 
-SHARED_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.model", "tokenizer.source.model", "tokenizer.target.model"
+# With the suffix of what is in them: .model for SentencePiece's, .json for a list of words.
+SHARED, SOURCE, TARGET = "tokenizer", "tokenizer.source", "tokenizer.target"
 
 LARGEST_FILE = 64 << 20  # bytes; a model of a million pieces takes 30 MB
 ENOUGH_LINES = 2_000_000  # a vocabulary does not change for the better with more, and training time grows with them
 
 
-class Tokenizer:
-    """SentencePiece over both languages: one model shared by them, or one a side."""
+class Vocabulary(Protocol):
+    """What a side needs: `Subwords` (SentencePiece) and `Words` (torchtext) offer it."""
 
-    def __init__(self, source: Subwords, target: Subwords) -> None:
+    suffix: str
+    model: bytes
+    size: int
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]: ...
+
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+    def pieces(self, ids: Sequence[int]) -> list[str]: ...
+
+
+class Tokenizer:
+    """A vocabulary over both languages, shared by them, or one a side."""
+
+    def __init__(self, source: Vocabulary, target: Vocabulary) -> None:
         self._source, self._target = source, target
 
     @classmethod
@@ -42,8 +58,6 @@ class Tokenizer:
         `pairs`; of more than two million lines every k-th is taken. Raises TokenizerError when the vocabulary size does
         not suit the text.
         """
-        if settings.kind == "torchtext":
-            return _train_torchtext(corpus, settings)
         if isinstance(corpus, Iterator):
             corpus = list(corpus)
         lines_a_pair = 2 if settings.shared else 1
@@ -52,11 +66,13 @@ class Tokenizer:
         step = max(1, -(-pairs * lines_a_pair // ENOUGH_LINES))
         if settings.shared:
             both = (line for pair in islice(corpus, 0, None, step) for line in pair)
-            model = train_subwords(both, settings, "the training corpus")
-            return cls(model, model)
+            vocabulary = _train(both, settings, settings.source_tokenizer, "the training corpus")
+            return cls(vocabulary, vocabulary)
         sides = [
-            train_subwords((pair[side] for pair in islice(corpus, 0, None, step)), settings, f"the training {name}")
-            for side, name in enumerate(("source", "target"))
+            _train((pair[side] for pair in islice(corpus, 0, None, step)), settings, cut_by, f"the training {name}")
+            for side, (name, cut_by) in enumerate(
+                (("source", settings.source_tokenizer), ("target", settings.target_tokenizer))
+            )
         ]
         return cls(*sides)
 
@@ -80,8 +96,11 @@ class Tokenizer:
     def files(self) -> dict[str, bytes]:
         """What the run folder has to keep, by file name."""
         if self.shared:
-            return {SHARED_FILE: self._source.model}
-        return {SOURCE_FILE: self._source.model, TARGET_FILE: self._target.model}
+            return {SHARED + self._source.suffix: self._source.model}
+        return {
+            SOURCE + self._source.suffix: self._source.model,
+            TARGET + self._target.suffix: self._target.model,
+        }
 
     def fingerprint(self) -> str:
         """The same for two tokenizers only if they are the same, in hexadecimal (SHA-256)."""
@@ -107,6 +126,11 @@ class Tokenizer:
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
         return self._target.pieces(ids)
 
+    def words(self) -> tuple[Words, Words] | None:
+        """The vocabularies of source and target where each id is a whole word; None where words are cut further."""
+        source, target = self._source, self._target
+        return (source, target) if isinstance(source, Words) and isinstance(target, Words) else None
+
 
 class StoredTokenizer:
     """The tokenizer of a run folder as it lies there: bytes whose digest can be compared before anything reads them.
@@ -116,11 +140,12 @@ class StoredTokenizer:
     """
 
     def __init__(self, folder: Path) -> None:
-        shared = folder / SHARED_FILE
-        sides = [folder / SOURCE_FILE, folder / TARGET_FILE]
-        if not any(path.is_file() for path in (shared, *sides)):
-            raise TokenizerError(f"{folder} holds no tokenizer: neither {SHARED_FILE} nor {SOURCE_FILE} is there.")
-        self.paths = [shared] if shared.is_file() else sides
+        names = [suffix for suffix in _KINDS if (folder / (SHARED + suffix)).is_file()]
+        sides = [suffix for suffix in _KINDS if any((folder / (side + suffix)).is_file() for side in (SOURCE, TARGET))]
+        if not names and not sides:
+            raise TokenizerError(f"{folder} holds no tokenizer: neither {SHARED}.model nor {SOURCE}.model is there.")
+        self._suffix = (names or sides)[0]
+        self.paths = [folder / (name + self._suffix) for name in ((SHARED,) if names else (SOURCE, TARGET))]
         self._files = {path.name: _read(path) for path in self.paths}
 
     @property
@@ -133,7 +158,8 @@ class StoredTokenizer:
 
     def _size(self, side: int) -> int:
         path = self.paths[side]
-        return count_pieces(self._files[path.name], str(path))
+        count = _KINDS[self._suffix][1]
+        return count(self._files[path.name], str(path))
 
     def fingerprint(self) -> str:
         """That of the tokenizer which these files make."""
@@ -141,8 +167,22 @@ class StoredTokenizer:
 
     def open(self) -> Tokenizer:
         """The tokenizer itself."""
-        models = [Subwords(self._files[path.name], str(path)) for path in self.paths]
-        return Tokenizer(models[0], models[-1])
+        made_of = _KINDS[self._suffix][0]
+        sides = [made_of(self._files[path.name], str(path)) for path in self.paths]
+        return Tokenizer(sides[0], sides[-1])
+
+
+# By the suffix of a file: what is made of its bytes, and what counts its pieces without making anything.
+_KINDS: dict[str, tuple[Callable[[bytes, str], Vocabulary], Callable[[bytes, str], int]]] = {
+    Subwords.suffix: (Subwords, count_pieces),
+    Words.suffix: (Words, count_words),
+}
+
+
+def _train(lines: Iterable[str], settings: TokenizerConfig, cut_by: str, text_name: str) -> Vocabulary:
+    if settings.kind == "torchtext":
+        return train_words(lines, cut_by, settings, text_name)
+    return train_subwords(lines, settings, text_name)
 
 
 def _fingerprint(files: Mapping[str, bytes]) -> str:
@@ -164,9 +204,3 @@ def _read(file: Path) -> bytes:
     if large:
         raise TokenizerError(f"{file} has more than {LARGEST_FILE >> 20} MiB, which no tokenizer of this program has.")
     return content
-
-
-def _train_torchtext(corpus: Iterable[tuple[str, str]], settings: TokenizerConfig) -> Tokenizer:
-    raise MissingPackageError(
-        "tokenizer.kind is torchtext, which is not installed. Run: pip install '.[torchtext]', or set sentencepiece."
-    )

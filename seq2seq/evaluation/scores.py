@@ -149,7 +149,7 @@ def bleu_metric(target_language: str, tokenize: str | None = None) -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
     try:
-        return BLEU(tokenize=tokenizer)
+        return BLEU(tokenize=tokenizer, force=True)  # its own warning speaks of its parameters; see `cut_into_words`
     except Exception as error:  # MeCab raises whatever its dictionary makes it raise
         raise ScoringError(f"The tokenizer {tokenizer!r} does not start: {str(error).strip()}") from error
 
@@ -225,6 +225,17 @@ def refuse_pieces(lines: Sequence[str], name: str) -> None:
             f"{name}: {marked:,} of {len(filled):,} lines hold pieces of words ('▁' or '@@'); a score over pieces is "
             "not BLEU, so join them into plain text first."
         )
+
+
+def cut_into_words(lines: Sequence[str]) -> str | None:
+    """One sentence where translations look as if a tokenizer's blanks were still in them; otherwise None."""
+    cut = sum(line.rstrip().endswith(" .") for line in lines)  # French has a blank before ? and ! in plain text too
+    if cut < 100 and cut * 2 <= len(lines):
+        return None
+    return (
+        f"{cut:,} of {len(lines):,} translations have a blank before their last period, as text that is cut into words "
+        "has; plain text scores otherwise"
+    )
 
 
 def _usual_tokenizer(language: str) -> str:

@@ -14,6 +14,9 @@ from seq2seq.errors import CheckpointError
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
 
+# What no weight survives, and yet a number in fp32 when Adam has divided it: one that is not stops PyTorch 2.3 with an
+# error of its own, where the loss should tell.
+HIGHEST_RATE = 1e30
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
@@ -26,10 +29,18 @@ def build_optimizer(model: nn.Module, settings: TrainingConfig) -> torch.optim.A
     ]
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
     rate, betas = settings.learning_rate, (settings.beta1, settings.beta2)
+    return kind(groups, lr=rate, betas=betas, fused=_is_fused(kind, named[0][1].device))
+
+
+def _is_fused(kind: type[torch.optim.Adam], device: torch.device) -> bool:
+    """Whether there is a fused kernel here: PyTorch 2.3 has none for the CPU, and says so at the first step only."""
+    trial = nn.Parameter(torch.zeros(1, device=device))
+    trial.grad = torch.zeros_like(trial)
     try:
-        return kind(groups, lr=rate, betas=betas, fused=True)
-    except RuntimeError:  # PyTorch before 2.4 has no fused kernel for the CPU
-        return kind(groups, lr=rate, betas=betas)
+        kind([trial], fused=True).step()
+    except RuntimeError:
+        return False
+    return True
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

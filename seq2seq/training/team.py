@@ -43,10 +43,14 @@ class Team:
 
     def add_up(self, *tensors: Tensor) -> None:
         """Replace each tensor by its sum over all processes."""
-        if self.size > 1:
+        if self.size == 1:
+            return
+        for tensor in tensors:
             with _together():
-                for tensor in tensors:
-                    dist.all_reduce(tensor)
+                total = tensor.clone() if tensor.is_inference() else tensor
+                dist.all_reduce(total)
+            if total is not tensor:
+                tensor.copy_(total)
 
     def collect(self, thing: Thing) -> list[Thing]:
         """What each process holds, in the order of their numbers."""
@@ -83,9 +87,13 @@ ALONE = Team()
 
 @contextlib.contextmanager
 def _together() -> Iterator[None]:
-    """TrainingError where another process has gone."""
+    """TrainingError where another process has gone.
+
+    Outside of inference mode, to whose tensors the threads of PyTorch 2.3 cannot write.
+    """
     try:
-        yield
+        with torch.inference_mode(False):
+            yield
     except RuntimeError as error:
         raise TrainingError(
             f"Another process of this training has ended ({str(error).splitlines()[0][:200]})."

@@ -28,7 +28,7 @@ from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.averaging import build_averaging
 from seq2seq.training.gradients import Gradients, wide
-from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
+from seq2seq.training.optimizer import HIGHEST_RATE, Schedule, build_optimizer, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
 from seq2seq.training.team import ALONE, Team
 from seq2seq.training.validation import Stopped, ValidationResult, Validator, rank_of
@@ -262,7 +262,7 @@ class Trainer:
         progress = self.progress
         rate = self.schedule.rate(progress.step + 1)
         for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
+            parameters["lr"] = min(rate, HIGHEST_RATE)
         progress.step += 1
         loss_sum, tokens = self._gradients.compute(group, following, progress.loss_scale)
         limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm

@@ -11,7 +11,7 @@ rule it out for all. To search an ensemble looks like any model: `start`, `step`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,13 +69,22 @@ class Ensemble:
 
 
 def load_ensemble(
-    paths: Sequence[Path], *, device: str = "auto", precision: str = "fp32", shortlist: bool = False
+    paths: Sequence[Path],
+    *,
+    device: str = "auto",
+    precision: str = "fp32",
+    shortlist: bool = False,
+    replace_unknown: Mapping[str, str] | None = None,
 ) -> Translator:
-    """One translator of several runs (or of one); decoding settings, language and shortlist are those of the first.
+    """One translator of several runs (or of one).
+
+    Decoding settings, language, shortlist and what replaces unknown words are those of the first.
 
     CheckpointError where the runs do not share vocabularies and target language.
     """
-    first = Translator.load(paths[0], device=device, precision=precision, shortlist=shortlist)
+    first = Translator.load(
+        paths[0], device=device, precision=precision, shortlist=shortlist, replace_unknown=replace_unknown
+    )
     others = [Translator.load(path, device=device, precision=precision) for path in paths[1:]]
     for path, other in zip(paths[1:], others, strict=True):
         _check_members(paths[0], first, path, other)

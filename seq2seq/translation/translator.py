@@ -23,7 +23,7 @@ from seq2seq.config.fields import MOST_AVERAGED
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
 from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
-from seq2seq.errors import CheckpointError
+from seq2seq.errors import CheckpointError, RunError
 from seq2seq.model.compact import compact
 from seq2seq.model.device import choose_device, in_halves
 from seq2seq.model.shortlist import Shortlist, Shortlisted
@@ -34,6 +34,7 @@ from seq2seq.translation.risk import LeastRisk
 from seq2seq.translation.sampling import sample
 from seq2seq.translation.search import Hypothesis, SearchSettings, StepModel, search
 from seq2seq.translation.tuned import tuned_decoding
+from seq2seq.translation.unknown_words import UnknownWords
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config, DataConfig, DecodingConfig
@@ -106,14 +107,25 @@ class Translator:
         self.members = [model]  # several in an ensemble
         self.shortlist: Shortlist | None = None
         self.risk: LeastRisk | None = None
+        self.unknown_words: UnknownWords | None = None
         self.target_language, self.longest_source = data.target_language, data.max_length
         self.device = device
 
     @classmethod
-    def load(cls, path: Path, *, device: str = "auto", precision: str = "fp32", shortlist: bool = False) -> Translator:
+    def load(
+        cls,
+        path: Path,
+        *,
+        device: str = "auto",
+        precision: str = "fp32",
+        shortlist: bool = False,
+        replace_unknown: Mapping[str, str] | None = None,
+    ) -> Translator:
         """The translator of a run folder (its best checkpoint) or of a checkpoint (RUN/best, RUN/last).
 
-        `precision` is fp32, bf16 or int8; with `shortlist` it chooses among the words that the run's shortlist names.
+        `precision` is fp32, bf16 or int8; with `shortlist` it chooses among the words that the run's shortlist names;
+        with `replace_unknown` the source's own word, or what this dictionary has for it, takes the place of an unknown
+        one, and RunError says where that cannot be.
         """
         folder, name = run_of(path)
         run = RunFolder.open(folder)
@@ -125,6 +137,10 @@ class Translator:
         model = model_from(checkpoint, config, tokenizer, run.path / name).to(chosen).eval()
         decoding = tuned_decoding(run, config.decoding)
         translator = cls(compact(model, precision), tokenizer, decoding, config.data, chosen)
+        if replace_unknown is not None:
+            if config.model.attention.kind == "none":
+                raise RunError(f"{path} was trained without attention, which would tell the word that was looked at.")
+            translator.unknown_words = UnknownWords(tokenizer, replace_unknown)
         if shortlist:
             translator.shortlist = _shortlist(run, checkpoint.facts, tokenizer).to(chosen)
             translator.search_model = Shortlisted(translator.model, translator.shortlist)
@@ -160,10 +176,22 @@ class Translator:
 
     def text_of(self, parts: Sequence[Hypothesis | Finished]) -> str:
         """The text of a line, from one hypothesis for each of its parts."""
-        joint = "" if self.target_language.lower().replace("_", "-").split("-")[0] in _NO_BLANKS else " "
         # A model can spell any byte, a line break too; one line in is one line out.
-        texts = [clean(self.tokenizer.decode_target(part.ids)) for part in parts]
+        return self._joined([clean(self.tokenizer.decode_target(part.ids)) for part in parts])
+
+    def _joined(self, texts: Sequence[str]) -> str:
+        joint = "" if self.target_language.lower().replace("_", "-").split("-")[0] in _NO_BLANKS else " "
         return joint.join(text for text in texts if text)
+
+    def _with_source_words(self, job: _Job[Any], parts: Sequence[Hypothesis]) -> str:
+        """As `text_of`, with the words of the source, or the dictionary's for them, where the model knew none."""
+        assert self.unknown_words is not None
+        words = [word for text in _passages(clean(job.line)) for word in self.unknown_words.source_words(text)]
+        texts, start = [], 0
+        for own, hypothesis in zip(job.parts, parts, strict=True):
+            texts.append(self.unknown_words.decode(self.model, own, words[start : start + len(own)], hypothesis.ids))
+            start += len(own)
+        return self._joined(texts)
 
     def _found(
         self,
@@ -253,7 +281,8 @@ class Translator:
         for rank in range(most):
             chosen = [job.found[place][min(rank, len(job.found[place]) - 1)] for place in range(len(job.parts))]
             score = sum(hypothesis.score for hypothesis in chosen) / len(chosen)
-            candidates.append(Candidate(self.text_of(chosen), score))
+            text = self.text_of(chosen) if self.unknown_words is None else self._with_source_words(job, chosen)
+            candidates.append(Candidate(text, score))
         ids = [(part, job.found[place][0].ids) for place, part in enumerate(job.parts)]
         return Translation(job.line, candidates, max(1, len(job.parts)), ids)
 
