@@ -97,12 +97,14 @@ class Shortlisted:
     def step(self, previous_R: Tensor, state: ShortState, count: int) -> tuple[Tensor, Tensor, ShortState]:
         """The best next words of each row among its candidates, as of the whole model; see StepModel of search."""
         logit_RC, state = self._logits(previous_R, state)
-        best_RC, place_RC = best_words(logit_RC, min(count, logit_RC.shape[1]))
+        best_RC, place_RC = best_words(logit_RC, min(count, logit_RC.shape[1]), own_BV=state.own_BC)
         return best_RC, self.words(place_RC, state), state
 
     def log_probabilities(self, previous_R: Tensor, state: ShortState) -> tuple[Tensor, ShortState]:
         """The log-probabilities of the candidates (R,C), -inf for those of other sentences; the state after it."""
         logit_RC, state = self._logits(previous_R, state)
+        B, C = state.own_BC.shape
+        logit_RC.view(B, -1, C).masked_fill_(~state.own_BC.unsqueeze(1), -torch.inf)
         return logit_RC.log_softmax(dim=1), state
 
     def words(self, place_RC: Tensor, state: ShortState) -> Tensor:
@@ -112,8 +114,6 @@ class Shortlisted:
     def _logits(self, previous_R: Tensor, state: ShortState) -> tuple[Tensor, ShortState]:
         readout_R1E, _, inner = self.model.decode(previous_R.unsqueeze(1), state.inner)
         logit_RC = state.words.layer(readout_R1E.squeeze(1))
-        B, C = state.own_BC.shape
-        logit_RC.view(B, -1, C).masked_fill_(~state.own_BC.unsqueeze(1), -torch.inf)
         return logit_RC, ShortState(inner, state.own_BC, state.words)
 
 

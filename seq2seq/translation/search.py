@@ -12,6 +12,8 @@ the end of the sentence is closed and keeps it; the others go on with the best c
 of one is therefore greedy search. Finished hypotheses compare by log-probability / length^penalty (length with the end
 mark). A sentence leaves the batch when its slots are closed, its length limit is reached, or no open slot can win any
 more; all of these depend on the sentence alone, so a translation never depends on its neighbours.
+
+The memory of those that stay is copied when some leave, so they leave together, when there are enough of them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ import torch
 from torch import Tensor
 
 State = TypeVar("State", bound="Selectable")
+
+# Sentences that are done leave when they are one in so many.
+_LEAVING = 8
 
 
 class Selectable(Protocol):
@@ -78,6 +83,7 @@ class _Beam:
     length_BK: Tensor  # tokens so far, end mark included
     closed_BK: Tensor
     tokens_BKU: Tensor
+    collected_B: Tensor  # done and in the results already, but still in the batch
 
     def keep(self, sentences_b: Tensor) -> _Beam:
         return _Beam(*(getattr(self, name).index_select(0, sentences_b) for name in self.__dataclass_fields__))
@@ -101,13 +107,15 @@ def search(
     for step in range(1, max(limits) + 1):
         log_probability_RC, token_RC, state = model.step(previous_R, state, K)
         beam, parent_BK = _extend(beam, log_probability_RC, token_RC, settings.eos)
-        done_B = _is_done(beam, step, settings)
+        done_B = _is_done(beam, step, settings) & ~beam.collected_B
         if done_B.any():
-            finished, going_on = done_B.nonzero().squeeze(1), (~done_B).nonzero().squeeze(1)
-            for number, hypotheses in _collect(beam.keep(finished), settings):
+            for number, hypotheses in _collect(beam.keep(done_B.nonzero().squeeze(1)), settings):
                 results[number] = hypotheses
-            if len(going_on) == 0:
-                break
+            beam.collected_B |= done_B
+        going_on = (~beam.collected_B).nonzero().squeeze(1)
+        if len(going_on) == 0:
+            break
+        if _LEAVING * (len(beam.collected_B) - len(going_on)) >= len(beam.collected_B):
             state = state.select(_rows(parent_BK, going_on), going_on)
             beam = beam.keep(going_on)
         elif K > 1:
@@ -127,6 +135,7 @@ def _first_beam(B: int, K: int, limits: Sequence[int], device: torch.device) -> 
         length_BK=torch.zeros((B, K), dtype=torch.long, device=device),
         closed_BK=torch.zeros((B, K), dtype=torch.bool, device=device),
         tokens_BKU=torch.zeros((B, K, 0), dtype=torch.long, device=device),
+        collected_B=torch.zeros(B, dtype=torch.bool, device=device),
     )
 
 
@@ -160,6 +169,7 @@ def _extend(beam: _Beam, log_probability_RC: Tensor, token_RC: Tensor, eos: int)
         length_BK=length_BK.gather(1, order_BK),
         closed_BK=closed_BK.gather(1, order_BK),
         tokens_BKU=torch.cat([past_BKU, token_BK.unsqueeze(2)], dim=2),
+        collected_B=beam.collected_B,
     )
     return extended, parent_BK
 

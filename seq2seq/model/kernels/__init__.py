@@ -48,7 +48,7 @@ _ARGUMENTS = {
     "add_rows": [_N] * 2 + [_P] * 2 + [_F, _P],
     "dropout": [_N] * 2 + [_F] + [_P] * 3,
     "gru_next": [_N] * 2 + [_P] * 4,
-    "best_words": [_N] * 4 + [_P] * 4,
+    "best_words": [_N] * 4 + [_P, _N] + [_P] * 4,
     "to_bytes": [_N] * 2 + [_P] * 3,
     "rescale": [_N] * 2 + [_P] * 3,
     "scaled": [_N] * 2 + [_P] * 2 + [_F, _P],
@@ -126,13 +126,16 @@ class Kernels:
         self._of["gru_next", before_BH.dtype](*before_BH.shape, *map(Tensor.data_ptr, tensors))
         return after_BH
 
-    def best_words(self, logit_RV: Tensor, count: int, never: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The best words' log-probabilities and ids, (R,C)."""
+    def best_words(
+        self, logit_RV: Tensor, count: int, never: Sequence[int], own_BV: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The best words' log-probabilities and ids, (R,C); see kernels_of.h. The logits may be changed."""
         R, V = logit_RV.shape
         best_RC, word_RC = torch.empty((R, count)), torch.empty((R, count), dtype=torch.int64)
         banned = (ctypes.c_int64 * len(never))(*never)
-        pointers = (ctypes.addressof(banned), *map(Tensor.data_ptr, (logit_RV, best_RC, word_RC)))
-        self._of["best_words", logit_RV.dtype](R, V, count, len(never), *pointers)
+        each, own = (1, None) if own_BV is None else (R // len(own_BV), own_BV.data_ptr())
+        pointers = map(Tensor.data_ptr, (logit_RV, best_RC, word_RC))
+        self._of["best_words", logit_RV.dtype](R, V, count, len(never), ctypes.addressof(banned), each, own, *pointers)
         return best_RC, word_RC
 
     def to_bytes(self, x_RI: Tensor) -> tuple[Tensor, Tensor]:

@@ -141,14 +141,21 @@ void OF(gru_next)(int64_t B, int64_t H, const NUMBER *restrict inputs, const NUM
 
 /* The best C words of each row of logits (R,V), best first and equal ones in the vocabulary's order, with their
  * log-probabilities (R,C); `never` has words that are not chosen, though they keep their share. Where fewer than C words
- * are possible the rest is -inf. */
-void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int64_t *restrict never,
-                    const NUMBER *restrict logits, float *restrict best, int64_t *restrict words) {
+ * are possible the rest is -inf. `own` (R / each, V), if there is one, says of each sentence and its `each` rows which
+ * words it may use at all: the others are taken out of the logits. */
+void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int64_t *restrict never, int64_t each,
+                    const uint8_t *restrict own, NUMBER *restrict logits, float *restrict best,
+                    int64_t *restrict words) {
 #pragma omp parallel for if (R * V > 16384)
   for (int64_t r = 0; r < R; r++) {
-    const NUMBER *row = logits + V * r;
+    NUMBER *row = logits + V * r;
     float *found = best + C * r, most = -INFINITY, sum = 0.0f;
     int64_t *word = words + C * r;
+    if (own) {
+      const uint8_t *mine = own + V * (r / each);
+#pragma omp simd
+      for (int64_t v = 0; v < V; v++) row[v] = mine[v] ? row[v] : STORE(-INFINITY);
+    }
 #pragma omp simd reduction(max : most)
     for (int64_t v = 0; v < V; v++) { float x = LOAD(row[v]); most = x > most ? x : most; }
 #pragma omp simd reduction(+ : sum)
