@@ -40,7 +40,7 @@ seq2seq translate runs/en-de book.en --processes 8 --precision int8 --shortlist 
 """
 
 # So many batches are collected before lines are sorted by length and translated.
-_BATCHES_AHEAD = 32
+_BATCHES_AHEAD = 8
 # A pipe that pauses longer than this, in seconds, gets its answers at once; one that never pauses gets them after this.
 _PATIENCE = 0.1
 _LONGEST_WAIT = 1.0

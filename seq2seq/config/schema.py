@@ -445,7 +445,7 @@ class DecodingConfig(Section):
     max_length_ratio: Number = Field(
         default=2.0, gt=0, le=1000, description="Longest translation as a multiple of the source's length in pieces."
     )
-    batch_size: Integer = Field(default=64, ge=1, le=MILLION, description="Sentences translated together.")
+    batch_size: Integer = Field(default=256, ge=1, le=MILLION, description="Sentences translated together.")
     shortlist: Integer = Field(
         default=40,
         ge=0,
