@@ -36,7 +36,7 @@ from seq2seq.config import PairFiles, parse_config
         ("training: {lr: 1}", "line 6: training.lr is not a setting; here it is called training.learning_rate."),
         (
             "decoding: {zzz: 1}",
-            "line 6: decoding.zzz is not a setting; known in decoding are beam_size, length_penalty, "
+            "line 6: decoding.zzz is not a setting; known in decoding are beam_size, length_penalty, coverage_penalty, "
             "max_length_ratio, batch_size, shortlist.",
         ),
     ],

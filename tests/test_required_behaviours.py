@@ -1010,7 +1010,10 @@ def test_a_very_long_line_of_a_test_set_is_translated_in_parts_with_a_warning_c3
     assert warning in done.out
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in ("additive", "multi_head") else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS],
+)
 def test_the_size_of_a_batch_changes_no_byte_of_a_translation_c316(tiny: Path, kind: str) -> None:
     some = ("training.max_steps=21", "training.epochs=9", "training.learning_rate=3e-2", "training.validate_every=99")
     settings = (f"model.attention.kind={kind}", *some, "decoding.max_length_ratio=0.01", "data.test=null")

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Finished, command_environment, in_process, numbered_pairs
@@ -304,16 +305,16 @@ def test_n_best_lines_at_the_prompt_are_numbered(trained: Path, capsys: pytest.C
 def test_ctrl_c_during_a_translation_ends_that_line_only(
     trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = verb._translate
+    original = Translator.translate
     calls = []
 
-    def interrupted(*arguments: object) -> object:
+    def interrupted(*arguments: Any, **how: Any) -> object:
         calls.append(1)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        return original(*arguments)  # type: ignore[arg-type]
+        return original(*arguments, **how)
 
-    monkeypatch.setattr(verb, "_translate", interrupted)
+    monkeypatch.setattr(Translator, "translate", interrupted)
     prompt(trained, [SOURCES[0], SOURCES[1], EOFError])
     assert capsys.readouterr().out.split("\n") == [*translate(trained, "--beam", 1, lines=SOURCES[1:2]), ""]
 

@@ -54,7 +54,13 @@ def test_a_signal_in_the_middle_of_an_import_waits_until_it_is_over(tmp_path: Pa
 
 @posix_only
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+    ("number", "status"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long),
+    ],
+    ids=["SIGINT", "SIGTERM", "SIGHUP"],
 )
 def test_a_signal_at_any_moment_of_the_start_ends_the_command(
     trained: Path, number: signal.Signals, status: int
