@@ -45,11 +45,13 @@ class Row:
     seeds: tuple[int, ...] = (1,)
 
 
-EN_DE, EN_ZH = "multi30k_en_de.yaml", "tatoeba_en_zh.yaml"
+EN_DE = "multi30k_en_de.yaml"
 KINDS = ("multi_head", "qkv", "general", "my", "dot", "additive", "tanh", "none")
 ROWS: dict[str, Row] = {
     "multi30k-en-de": Row("recipes", "Multi30k en→de", EN_DE, (), (1, 2, 3)),
-    "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", EN_ZH),
+    "multi30k-de-en": Row("recipes", "Multi30k de→en", "multi30k_de_en.yaml", (), (1, 2, 3)),
+    "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
+    "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
     **{
         f"attention-{kind}": Row(
             "attention", f"`{kind}`", EN_DE, (f"model.attention.kind={kind}",), (1, 2, 3) if kind == KINDS[0] else (1,)
@@ -164,7 +166,7 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
 def paths(config: str, corpora: Path) -> list[str]:
     """Where the corpus of a config lies."""
     if config.startswith("tatoeba"):
-        return [f"data.train.tsv={corpora / 'tatoeba' / 'cmn-eng.tsv'}"]
+        return [f"data.train.tsv={corpora / 'tatoeba' / 'cmn-eng.tsv'}"]  # the columns are the config's
     source, target = config.removesuffix(".yaml").split("_")[1:3]
     parts = (("train", "train"), ("validation", "val"), ("test", "test_2016_flickr"))
     sides = (("source", source), ("target", target))
