@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2seq.model import dropout, gru, kernels, loss, tied
+from seq2seq.model import consistency, dropout, gru, kernels, loss, tied
+from seq2seq.model.consistency import consistent_loss
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.gru import GRU
 from seq2seq.model.loss import output_loss
@@ -32,7 +33,7 @@ def compiled() -> Iterator[None]:
 
 
 def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (gru, loss, tied, dropout):
+    for module in (gru, loss, tied, dropout, consistency):
         monkeypatch.setattr(module, "kernels_for", lambda device, dtype: None)
 
 
@@ -80,6 +81,22 @@ def test_the_loss_is_the_same_with_and_without_them(
         return [summed / 100, nll / 100, *torch.autograd.grad(summed, leaves)]
 
     agree(both_ways(monkeypatch, compute), 2 * tolerance)
+
+
+@BOTH
+def test_two_readings_agree_the_same_with_and_without_them(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, tolerance: float
+) -> None:
+    torch.manual_seed(1)
+    leaves = [torch.randn(shape, requires_grad=True) for shape in ((2, B * T, E), (V, E), (V,))]
+    gold_N = torch.randint(0, V, (B * T,))
+
+    def compute() -> list[Tensor]:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
+            summed, nll = consistent_loss(*leaves, gold_N, 0.1, 3.0)
+        return [summed / 100, nll / 100, *torch.autograd.grad(summed, leaves)]
+
+    agree(both_ways(monkeypatch, compute), 4 * tolerance)
 
 
 def test_dropout_is_the_same_to_the_bit_with_and_without_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
+from seq2seq.model.kernels import kernels_for
 
 # Numbers in one chunk of logits of both readings, and the rows of whole steps; see loss.py.
 _CHUNK = {"cpu": 2**22}
@@ -47,8 +48,8 @@ class _ConsistentLoss(torch.autograd.Function):
         device = readings_2NE.device
         wide = torch.float64 if readings_2NE.dtype == torch.float64 else torch.float32
         x_2PE = nn.functional.pad(readings_2NE.to(dtype), (0, 0, 0, -N % _STEP))
-        gold_P1 = nn.functional.pad(gold_N, (0, -N % _STEP)).unsqueeze(1)
-        cast_weight_VE, cast_bias_V = weight_VE.to(dtype), bias_V.to(dtype)
+        gold_P = nn.functional.pad(gold_N, (0, -N % _STEP))
+        cast_weight_VE, wide_bias_V = weight_VE.to(dtype), bias_V.detach().to(wide)
         grad_x_2PE = torch.empty_like(x_2PE)
         grad_weight_VE = torch.zeros(weight_VE.shape, dtype=wide, device=device)
         grad_bias_V = torch.zeros(V, dtype=wide, device=device)
@@ -56,17 +57,15 @@ class _ConsistentLoss(torch.autograd.Function):
         ones_1R = torch.ones((1, 2 * x_2PE.shape[1]), dtype=dtype, device=device)
         size = max(1, _CHUNK.get(device.type, _CHUNK_ELSEWHERE) // (2 * V) // _STEP) * _STEP
         for first in range(0, N, size):
-            gold_C1 = gold_P1[first : first + size]
-            C, real = len(gold_C1), min(size, N - first)
+            gold_C = gold_P[first : first + size]
+            C, real = len(gold_C), min(size, N - first)
             x_RE = x_2PE[:, first : first + size].reshape(2 * C, E)
-            logits_2CV = torch.addmm(cast_bias_V, x_RE, cast_weight_VE.t()).to(wide).view(2, C, V)
-            probability_2CV = torch.softmax(logits_2CV, dim=2)
-            gold_2C1 = gold_C1.expand(2, -1, -1)
-            nll_2C1 = -probability_2CV.gather(2, gold_2C1).clamp(min=torch.finfo(wide).tiny).log()
-            nll += nll_2C1[:, :real].sum() / 2
-            log_sums += (nll_2C1 + logits_2CV.gather(2, gold_2C1))[:, :real].sum() / 2
-            grad_2CV = torch.empty((2, C, V), dtype=dtype, device=device)
-            apart += _towards_each_other(logits_2CV, probability_2CV, gold_C1, real, smoothing, strength / 4, grad_2CV)
+            logits_2CV = (x_RE @ cast_weight_VE.t()).view(2, C, V)
+            shares = (gold_C, real, smoothing, strength / 4)
+            log_sum_2C, gold_logit_2C, apart_C, grad_2CV = _to_gradients(logits_2CV, wide_bias_V, *shares)
+            nll += (log_sum_2C - gold_logit_2C)[:, :real].sum() / 2
+            log_sums += log_sum_2C[:, :real].sum() / 2
+            apart += apart_C[:real].sum()
             grad_RV = grad_2CV.view(2 * C, V)
             grad_x_2PE[:, first : first + size] = torch.mm(grad_RV, cast_weight_VE).view(2, C, E)
             grad_weight_VE += grad_RV.t() @ x_RE
@@ -91,22 +90,27 @@ class _ConsistentLoss(torch.autograd.Function):
         return *grads, None, None, None, None
 
 
-def _towards_each_other(
-    logits_2CV: Tensor,
-    probability_2CV: Tensor,
-    gold_C1: Tensor,
-    real: int,
-    smoothing: float,
-    weight: float,
-    grad_2CV: Tensor,
-) -> Tensor:
-    """Fill in the gradient by the logits; returns the divergences of both from each other, of the first `real` tokens.
+def _to_gradients(
+    logits_2CV: Tensor, bias_V: Tensor, gold_C: Tensor, real: int, smoothing: float, weight: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """From logits without their bias: log-sums (2,C), gold logits (2,C), divergences of both readings from each other
+    (C), and the gradient by the logits (2,C,V), zeros from row `real` on.
 
     As above, with each reading's own p / 2 in it: p (½ + weight (1 + d - Σ p d)) - weight q.
     """
+    kernels = kernels_for(logits_2CV.device, logits_2CV.dtype)
+    if kernels is not None:
+        found = kernels.consistency_back(logits_2CV, bias_V, gold_C, real, (1.0 - smoothing) / 2, weight)
+        return *found, logits_2CV
+    logits_2CV, dtype = logits_2CV.to(bias_V.dtype) + bias_V, logits_2CV.dtype
+    log_sum_2C1 = torch.logsumexp(logits_2CV, dim=2, keepdim=True)
+    probability_2CV = (logits_2CV - log_sum_2C1).exp_()
+    gold_C1 = gold_C.unsqueeze(1)
+    gold_logit_2C1 = logits_2CV.gather(2, gold_C1.expand(2, -1, -1))
     difference_CV = logits_2CV[0] - logits_2CV[1]  # d, but for a constant of the token that falls out
     mean_2C1 = torch.stack([torch.linalg.vecdot(p_CV, difference_CV) for p_CV in probability_2CV]).unsqueeze(2)
     taught_C1 = torch.full_like(mean_2C1[0], (smoothing - 1.0) / 2)
+    grad_2CV = torch.empty_like(logits_2CV, dtype=dtype)
     for reading, sign in ((0, weight), (1, -weight)):
         own_CV, other_CV = probability_2CV[reading], probability_2CV[1 - reading]
         made_CV = torch.add(0.5 + weight - sign * mean_2C1[reading], difference_CV, alpha=sign)
@@ -114,7 +118,7 @@ def _towards_each_other(
         made_CV.scatter_add_(1, gold_C1, taught_C1)
         grad_2CV[reading].copy_(made_CV)
     grad_2CV[:, real:] = 0.0
-    return (mean_2C1[0] - mean_2C1[1])[:real].sum()
+    return log_sum_2C1.squeeze(2), gold_logit_2C1.squeeze(2), (mean_2C1[0] - mean_2C1[1]).squeeze(1), grad_2CV
 
 
 def consistent_loss(

@@ -45,6 +45,7 @@ _ARGUMENTS = {
     "gru_step": [_N] * 3 + [_P] * 7,
     "gru_step_back": [_N] * 3 + [_P] * 9,
     "softmax_back": [_N] * 3 + [_F] + [_P] * 5,
+    "consistency_back": [_N] * 3 + [_F] * 2 + [_P] * 6,
     "add_rows": [_N] * 2 + [_P] * 2 + [_F, _P],
     "dropout": [_N] * 2 + [_F] + [_P] * 3,
     "gru_next": [_N] * 2 + [_P] * 4,
@@ -106,6 +107,18 @@ class Kernels:
         tensors = (gold_C, bias_V, logits_CV, log_sums_C, gold_logits_C)
         self._of["softmax_back", logits_CV.dtype](C, V, real, gold_share, *map(Tensor.data_ptr, tensors))
         return log_sums_C, gold_logits_C
+
+    def consistency_back(
+        self, logits_2CV: Tensor, bias_V: Tensor, gold_C: Tensor, real: int, gold_share: float, weight: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Two readings' logits become their gradients in place; log-sums (2,C), gold logits (2,C), divergences (C)."""
+        _, C, V = logits_2CV.shape
+        assert not C or 0 <= int(gold_C.min()) <= int(gold_C.max()) < V
+        log_sums_2C, gold_logits_2C, apart_C = torch.empty(2, C), torch.empty(2, C), torch.empty(C)
+        tensors = (gold_C.contiguous(), bias_V, logits_2CV, log_sums_2C, gold_logits_2C, apart_C)
+        function = self._of["consistency_back", logits_2CV.dtype]
+        function(C, V, real, gold_share, weight, *map(Tensor.data_ptr, tensors))
+        return log_sums_2C, gold_logits_2C, apart_C
 
     def add_rows(self, out_VE: Tensor, ids_N: Tensor, rows_NE: Tensor, scale: float) -> None:
         """out[ids[n]] += scale * rows[n]; `out` is fp32."""

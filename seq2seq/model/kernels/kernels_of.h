@@ -92,6 +92,70 @@ void OF(softmax_back)(int64_t C, int64_t V, int64_t real, float gold_share, cons
   }
 }
 
+/* Two readings of the same tokens (2C,V), logits without their bias: row t and row C + t become, in place, the gradient of
+ * the mean of their losses and of `weight` times their divergences from each other; see consistency.py. For each row its
+ * log-sum and its gold word's logit, for each token the divergences. */
+void OF(consistency_back)(int64_t C, int64_t V, int64_t real, float gold_share, float weight,
+                          const int64_t *restrict gold, const float *restrict bias, NUMBER *restrict logits,
+                          float *restrict log_sums, float *restrict gold_logits, float *restrict apart) {
+#pragma omp parallel if (C * V > 16384)
+  {
+    float *p = malloc(sizeof(float) * 3 * (size_t)V), *q = p + V, *d = q + V;
+#pragma omp for
+    for (int64_t t = 0; t < C; t++) {
+      NUMBER *one = logits + V * t, *other = logits + V * (C + t);
+      if (t >= real || !p) {
+        memset(one, 0, sizeof(NUMBER) * (size_t)V);
+        memset(other, 0, sizeof(NUMBER) * (size_t)V);
+        log_sums[t] = log_sums[C + t] = gold_logits[t] = gold_logits[C + t] = apart[t] = t < real ? NAN : 0.0f;
+        continue;
+      }
+      float most_p = -INFINITY, most_q = -INFINITY;
+#pragma omp simd reduction(max : most_p, most_q)
+      for (int64_t v = 0; v < V; v++) {
+        float a = LOAD(one[v]) + bias[v], b = LOAD(other[v]) + bias[v];
+        p[v] = a;
+        q[v] = b;
+        d[v] = a - b;
+        most_p = a > most_p ? a : most_p;
+        most_q = b > most_q ? b : most_q;
+      }
+      gold_logits[t] = p[gold[t]];
+      gold_logits[C + t] = q[gold[t]];
+      float sum_p = 0.0f, sum_q = 0.0f, mean_p = 0.0f, mean_q = 0.0f;
+#pragma omp simd reduction(+ : sum_p, sum_q, mean_p, mean_q)
+      for (int64_t v = 0; v < V; v++) {
+        p[v] = exp_of(p[v] - most_p);
+        q[v] = exp_of(q[v] - most_q);
+        sum_p += p[v];
+        sum_q += q[v];
+        mean_p += p[v] * d[v];
+        mean_q += q[v] * d[v];
+      }
+      log_sums[t] = most_p + logf(sum_p);
+      log_sums[C + t] = most_q + logf(sum_q);
+      float scale_p = 1.0f / sum_p, scale_q = 1.0f / sum_q;
+      mean_p *= scale_p;
+      mean_q *= scale_q;
+      apart[t] = mean_p - mean_q;
+#pragma omp simd
+      for (int64_t v = 0; v < V; v++) {
+        float x = p[v] * scale_p, y = q[v] * scale_q;
+        p[v] = x * (0.5f + weight * (1.0f + d[v] - mean_p)) - weight * y;
+        q[v] = y * (0.5f + weight * (1.0f - d[v] + mean_q)) - weight * x;
+      }
+      p[gold[t]] -= gold_share;
+      q[gold[t]] -= gold_share;
+#pragma omp simd
+      for (int64_t v = 0; v < V; v++) {
+        one[v] = STORE(p[v]);
+        other[v] = STORE(q[v]);
+      }
+    }
+    free(p);
+  }
+}
+
 /* out = (x - every row's same constant) * scale, (V,E) in fp32. */
 void OF(scaled)(int64_t V, int64_t E, const NUMBER *restrict x, const float *restrict constant, float scale,
                 float *restrict out) {
