@@ -28,8 +28,10 @@ from torch import Tensor
 
 State = TypeVar("State", bound="Selectable")
 
-# Sentences that are done leave when they are one in so many.
+# Sentences that are done leave when they are one in so many, and, while there are many, so that a multiple of `_STEP`
+# stays: a library of products prepares itself anew for every number of rows it meets.
 _LEAVING = 8
+_MANY, _STEP = 32, 8
 
 
 class Selectable(Protocol):
@@ -115,9 +117,10 @@ def search(
         going_on = (~beam.collected_B).nonzero().squeeze(1)
         if len(going_on) == 0:
             break
-        if _LEAVING * (len(beam.collected_B) - len(going_on)) >= len(beam.collected_B):
-            state = state.select(_rows(parent_BK, going_on), going_on)
-            beam = beam.keep(going_on)
+        staying = _staying(beam.collected_B, going_on)
+        if staying is not None:
+            state = state.select(_rows(parent_BK, staying), staying)
+            beam = beam.keep(staying)
         elif K > 1:
             state = state.select(_rows(parent_BK, None))
         previous_R = beam.tokens_BKU[:, :, -1].reshape(-1)
@@ -172,6 +175,17 @@ def _extend(beam: _Beam, log_probability_RC: Tensor, token_RC: Tensor, eos: int)
         collected_B=beam.collected_B,
     )
     return extended, parent_BK
+
+
+def _staying(collected_B: Tensor, going_on_b: Tensor) -> Tensor | None:
+    """Who stays in the batch: those that go on, and as many that are done as make whole steps. None: everybody."""
+    B, b = len(collected_B), len(going_on_b)
+    if _LEAVING * (B - b) < B:
+        return None
+    idle = min(B - b, -b % _STEP) if b >= _MANY else 0
+    if b + idle == B:
+        return None
+    return torch.cat([going_on_b, collected_B.nonzero().squeeze(1)[:idle]]).sort().values
 
 
 def _rows(parent_BK: Tensor, sentences_b: Tensor | None) -> Tensor:
