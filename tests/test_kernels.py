@@ -171,9 +171,9 @@ def test_without_a_compiler_there_are_no_kernels_and_no_error(monkeypatch: pytes
 def test_they_are_compiled_once_into_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert kernels.load.__wrapped__() is not None
-    (made,) = (tmp_path / "seq2seq").iterdir()
+    (made,) = (tmp_path / "seq2seq" / "kernels").iterdir()
     assert made.suffix == ".so"
     monkeypatch.setattr(subprocess, "run", None)  # a second compilation would fail
     assert kernels.load.__wrapped__() is not None
-    (tmp_path / "seq2seq").chmod(0o777)  # where others may write, nothing is loaded from
+    (tmp_path / "seq2seq" / "kernels").chmod(0o777)  # where others may write, nothing is loaded from
     assert kernels.load.__wrapped__() is None

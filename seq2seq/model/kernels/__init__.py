@@ -201,8 +201,9 @@ def _built() -> Path:
 def _cache() -> Path:
     """A folder of this user's own, which nobody else can write to."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "seq2seq"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = Path(base) / "seq2seq" / "kernels"
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)  # the one above may be open to a group: it holds corpora as well
     if sys.platform != "win32":
         status = folder.stat()
         if status.st_uid != os.getuid() or status.st_mode & 0o022:
