@@ -60,6 +60,8 @@ class Kernels:
     """The functions of kernels.c, for contiguous tensors on the processor in fp32 or bf16; sums and biases are fp32."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
+        library.use_threads.argtypes, library.use_threads.restype = [ctypes.c_int64], None
+        library.use_threads(torch.get_num_threads())
         self._of = {}
         for name, arguments in _ARGUMENTS.items():
             for dtype, suffix in _SUFFIX.items():

@@ -9,6 +9,18 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* PyTorch may bring an OpenMP of its own, whose number of threads is not that of the system's. */
+void use_threads(int64_t threads) {
+#ifdef _OPENMP
+  omp_set_num_threads((int)threads);
+#else
+  (void)threads;
+#endif
+}
 
 typedef uint16_t bf16;
 
