@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -382,8 +383,9 @@ def test_explain_is_text_with_every_stage(trained: Path) -> None:
 def test_what_cannot_be_written_is_said_at_once(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_lines(tmp_path / "in.en", ["a"])
     in_process("attend", trained, source, "--output", tmp_path / "none" / "a.html").refused("none")
+    in_process("attend", trained, source, "--output", "").refused("--output is empty")
     in_process("attend", trained, source, "--output", source).refused("is read here")
     in_process("attend", trained, source, "--png", source).refused("is a file")
     in_process("attend", trained, source, "--json", "--pharaoh").refused("--pharaoh", "not allowed")
-    monkeypatch.setattr(picture.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     in_process("attend", trained, source, "--png", tmp_path / "p").refused("pip install '.[plot]'")

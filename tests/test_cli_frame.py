@@ -92,7 +92,10 @@ def test_schema_is_json_on_standard_output_and_in_a_file(run_cli: Command, tmp_p
     assert "data" in schema["properties"]
     assert run_cli("schema", "--output", tmp_path / "s.json").out == ""
     assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8")) == schema
-    run_cli("schema", "--output", tmp_path / "none" / "s.json").refused("s.json", "No such file")
+    run_cli("schema", "--output", tmp_path / "none" / "s.json").refused("There is no folder for --output", "s.json")
+    run_cli("schema", "--output", "").refused("--output is empty")
+    run_cli("schema", "--output", tmp_path / "s.json.gz").refused("s.json.gz", "not compressed")
+    assert list(tmp_path.iterdir()) == [tmp_path / "s.json"]
 
 
 def test_a_refusal_is_one_line_and_status_2(

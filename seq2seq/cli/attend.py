@@ -100,9 +100,9 @@ def _check_outputs(page: str | None, args: argparse.Namespace) -> None:
 
     check_output(page, [args.file])
     if args.png is not None:
-        from seq2seq.evaluation.attention_report.picture import need_matplotlib
+        from seq2seq.evaluation.curves import require_matplotlib
 
-        need_matplotlib()
+        require_matplotlib()
         if Path(args.png).exists() and not Path(args.png).is_dir():
             raise RunError(f"--png {args.png} is a file; name a folder for the pictures.")
         Path(args.png).mkdir(parents=True, exist_ok=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.errors import MissingPackageError
 from seq2seq.evaluation.attention_report.sentences import Part
 from seq2seq.evaluation.attention_report.units import direction
+from seq2seq.evaluation.curves import require_matplotlib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,18 +23,12 @@ _DENSE = 30
 _HEADS_A_ROW = 4
 
 
-def need_matplotlib() -> None:
-    """MissingPackageError where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingPackageError("Pictures need matplotlib, which is not installed. Run: pip install '.[plot]'")
-
-
 def draw(part: Part, path: Path, units: str = "words") -> str | None:
     """Write the picture: the mean of the heads, and under it the heads where there are several.
 
     Returns a note where the system has no font for something in the texts, else None.
     """
-    need_matplotlib()
+    require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
