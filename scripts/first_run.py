@@ -24,12 +24,32 @@ OLDEST = (3, 10)
 TORCH_FOR_CPU = "https://download.pytorch.org/whl/cpu"
 
 
+HELP = """\
+usage: python3 scripts/first_run.py [--help] [--tests] [ARGUMENT ...]
+
+Makes a virtual environment in .venv, installs the package into it, trains on the bundled corpus and scores the result.
+A second start finds everything in place: it goes on with a training that was broken off, or says how to translate.
+
+  --help     shows this and makes nothing
+  --tests    installs the checking tools too and runs the tests instead; each ARGUMENT goes to pytest
+  ARGUMENT   goes to `seq2seq train`, such as --overwrite, to train anew, or a config of your own
+
+examples:
+  python3 scripts/first_run.py
+  python3 scripts/first_run.py --set training.epochs=2 --run runs/short
+  python3 scripts/first_run.py --tests
+"""
+
+
 class SetUpError(Exception):
     """What is missing, and what to do about it."""
 
 
 def main(arguments):
     """Sets up what is not set up yet, then trains or tests; the status of the command that was run last."""
+    if "--help" in arguments or "-h" in arguments:
+        print(HELP, end="")
+        return 0
     if sys.version_info < OLDEST:
         found, needed = sys.version.split()[0], ".".join(map(str, OLDEST))
         raise SetUpError(f"Python {needed} or newer is needed and this is {found}; start the script with a newer one.")
@@ -181,8 +201,13 @@ def say(text):
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        ended = main(sys.argv[1:])
+        sys.stdout.flush()
+        sys.exit(ended)
     except SetUpError as error:
         sys.exit(f"first_run: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough; Python would complain of it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

@@ -5,43 +5,68 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 
 def write_file(path: Path, data: bytes | str) -> None:
     """Write to a temporary name in the same folder, flush to the disk, then rename. OSError names `path`."""
-    with _replacing(path, "b") as stream:
+    with _replacing(path) as stream:
         stream.write(data.encode("utf-8") if isinstance(data, str) else data)
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[str]]:
-    """A text file to write line by line that takes its name only when everything is written; UTF-8, LF line ends."""
-    with _replacing(path, "", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-        yield stream
+    """A text file to write line by line that takes its name only when everything is written; UTF-8, LF line ends.
+
+    Under a name in .gz or .xz it is compressed, as whoever reads such a name expects.
+    """
+    pack = PACKED.get(path.suffix.lower(), contextlib.nullcontext)
+    with _replacing(path) as stream, pack(stream) as data:
+        text = io.TextIOWrapper(data, encoding="utf-8", errors="surrogateescape", newline="\n")
+        try:
+            yield text
+        finally:
+            text.detach()  # writes what it still holds, and leaves the stream open to be synced
+
+
+def _gzip(stream: IO[bytes]) -> IO[bytes]:
+    import gzip
+
+    return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=stream, mtime=0))  # the same text gives the same bytes
+
+
+def _xz(stream: IO[bytes]) -> IO[bytes]:
+    import lzma
+
+    return cast(IO[bytes], lzma.LZMAFile(stream, "wb"))
+
+
+# How text is written under such a name; `corpus.archives` reads it.
+PACKED: dict[str, Callable[[IO[bytes]], contextlib.AbstractContextManager[IO[bytes]]]] = {".gz": _gzip, ".xz": _xz}
 
 
 @contextlib.contextmanager
 def whole_bytes(path: Path) -> Iterator[IO[bytes]]:
     """A file of bytes to write piece by piece, that likewise takes its name only when everything is written."""
-    with _replacing(path, "b") as stream:
+    with _replacing(path) as stream:
         yield stream
 
 
 @contextlib.contextmanager
-def _replacing(path: Path, kind: str, **options: str) -> Iterator[IO[Any]]:
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """What is written here takes the place of `path` when all of it is on the disk; otherwise nothing is left of it."""
     if _is_special(path):
-        with path.open(f"a{kind}", **options) as stream:  # type: ignore[call-overload]
+        with path.open("ab") as stream:
             yield stream
         return
     temporary = _beside(path)
     try:
-        with temporary.open(f"w{kind}", **options) as stream:  # type: ignore[call-overload]
+        with temporary.open("wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -124,6 +125,13 @@ def test_words_are_what_stands_between_blanks(subwords: Subwords, text: str) -> 
 )
 def test_chinese_pieces_are_words_and_bytes_are_characters(pieces: list[str], words: list[str]) -> None:
     assert [word.text for word in words_of(pieces)] == words
+
+
+def test_words_show_signs_that_the_tokenizer_hides_as_they_were_typed(subwords: Subwords) -> None:
+    text = "<0x41> a < b \uf8e1 </s> \uf8e0a"
+    pieces = subwords.pieces(subwords.encode([text])[0])
+    assert "<0xEF>" in pieces  # unseen, so spelt in bytes
+    assert [word.text for word in words_of(pieces)] == text.split()
 
 
 def test_a_character_in_bytes_stands_at_its_first() -> None:
@@ -297,11 +305,27 @@ def test_a_picture_is_a_png_whose_size_follows_the_sentence(translator: Translat
     assert int.from_bytes(data[16:20], "big") > 300
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_sign_that_no_font_has_is_said_in_a_note_and_not_by_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    own = [entry for entry in fonts._candidates() if entry[0] == fonts.FIRST]
+    monkeypatch.setattr(fonts, "_candidates", lambda: own)
+    part = part_of("dot")
+    odd = Part(["▁\ue123", *part.source_pieces[1:]], part.target_pieces, part.look)
+    assert "U+E123" in (picture.draw(odd, tmp_path / "a.png") or "")
+
+
 def test_a_script_without_a_font_is_named_with_what_brings_one(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     assert fonts.families_for("Ein Bär, αβγ") == ([fonts.FIRST], None)
     own = [entry for entry in fonts._candidates() if entry[0] == fonts.FIRST]
     monkeypatch.setattr(fonts, "_candidates", lambda: own)
+    _, invisible = fonts.families_for("a\ue123")
+    assert invisible is not None
+    assert "U+E123" in invisible
+    assert "Install" not in invisible
     families, note = fonts.families_for("你好 नमस्ते")
     assert families == [fonts.FIRST]
     assert note is not None
@@ -359,8 +383,9 @@ def test_explain_is_text_with_every_stage(trained: Path) -> None:
 def test_what_cannot_be_written_is_said_at_once(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_lines(tmp_path / "in.en", ["a"])
     in_process("attend", trained, source, "--output", tmp_path / "none" / "a.html").refused("none")
+    in_process("attend", trained, source, "--output", "").refused("--output is empty")
     in_process("attend", trained, source, "--output", source).refused("is read here")
     in_process("attend", trained, source, "--png", source).refused("is a file")
     in_process("attend", trained, source, "--json", "--pharaoh").refused("--pharaoh", "not allowed")
-    monkeypatch.setattr(picture.importlib.util, "find_spec", lambda name: None)
-    in_process("attend", trained, source, "--png", tmp_path / "p").refused("pip install 'seq2seq-gru[plot]'")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    in_process("attend", trained, source, "--png", tmp_path / "p").refused("pip install '.[plot]'")

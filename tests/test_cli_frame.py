@@ -92,7 +92,10 @@ def test_schema_is_json_on_standard_output_and_in_a_file(run_cli: Command, tmp_p
     assert "data" in schema["properties"]
     assert run_cli("schema", "--output", tmp_path / "s.json").out == ""
     assert json.loads((tmp_path / "s.json").read_text(encoding="utf-8")) == schema
-    run_cli("schema", "--output", tmp_path / "none" / "s.json").refused("s.json", "No such file")
+    run_cli("schema", "--output", tmp_path / "none" / "s.json").refused("There is no folder for --output", "s.json")
+    run_cli("schema", "--output", "").refused("--output is empty")
+    run_cli("schema", "--output", tmp_path / "s.json.gz").refused("s.json.gz", "not compressed")
+    assert list(tmp_path.iterdir()) == [tmp_path / "s.json"]
 
 
 def test_a_refusal_is_one_line_and_status_2(
@@ -175,6 +178,49 @@ def test_a_reader_that_leaves_ends_the_command_quietly_c321(tmp_path: Path) -> N
         assert process.stderr is not None
         err = process.stderr.read()
         assert (process.wait(timeout=60), err) == (141, b"")
+
+
+@posix_only
+@pytest.mark.parametrize("command", [["-m", "seq2seq.model.attention"], [ROOT / "scripts" / "first_run.py", "--help"]])
+def test_a_reader_that_leaves_ends_the_demonstration_and_the_first_run_quietly(command: list[object]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", *map(str, command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=command_environment(),
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) in (141, -signal.SIGPIPE)
+
+
+def test_the_first_run_has_a_help_of_its_own_and_makes_nothing_for_it(tmp_path: Path) -> None:
+    script = tmp_path / "scripts" / "first_run.py"
+    script.parent.mkdir()
+    script.write_bytes((ROOT / "scripts" / "first_run.py").read_bytes())
+    done = run_python(script, "--help", cwd=tmp_path)
+    assert (done.status, done.err) == (0, "")
+    assert "--tests" in done.out
+    assert "--overwrite" in done.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scripts"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("unbuffered", [None, "1"])
+def test_help_that_a_full_disk_does_not_take_is_no_success(unbuffered: str | None) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123  (a device, not a path)
+        done = subprocess.run(
+            [sys.executable, "-m", "seq2seq", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=command_environment({"PYTHONUNBUFFERED": unbuffered}),
+            timeout=60,
+            check=False,
+        )
+    assert b"cannot be written: No space left on device" in done.stderr
+    assert done.returncode == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

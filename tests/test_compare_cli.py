@@ -91,7 +91,7 @@ def test_a_system_against_itself_wins_and_loses_nothing() -> None:
     )
     assert (found.wins["b"], found.losses["b"], found.groups) == ([], [], [])
     bleu = found.standings[1].scores["bleu"]
-    assert (bleu.difference, bleu.p_randomisation) == (0.0, pytest.approx(1 / 21))  # as sacreBLEU has it
+    assert (bleu.difference, bleu.p_randomisation) == (0.0, 1.0)
     assert not is_significant(bleu)
 
 
@@ -121,6 +121,13 @@ def test_runs_translate_and_are_grouped_by_their_config(trained: Path, tmp_path:
     done = in_process("compare", trained, other, *few)
     for words in ("the baseline is", "p bootstrap", "exactly as the baseline", "2 seeds: 1, 2"):
         assert words in done.out
+
+
+def test_the_same_text_differs_by_chance_with_certainty(files: dict[str, Path], tmp_path: Path) -> None:
+    same = write_lines(tmp_path / "same.de", [line + " " for line in files["a.de"].read_text("utf-8").splitlines()])
+    found = compared(files["a.de"], same, "--reference", files["1.de"], "--samples", 30, "--trials", 30)
+    for measured in found["standings"][1]["scores"].values():
+        assert (measured["difference"], measured["p_bootstrap"], measured["p_randomisation"]) == (0.0, 1.0, 1.0)
 
 
 def test_for_people_there_are_tables_and_sentences_side_by_side(files: dict[str, Path]) -> None:

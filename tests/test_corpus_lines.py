@@ -172,7 +172,7 @@ def test_every_kind_of_bad_utf8_is_refused_dropped_or_repaired_as_asked_c014(tmp
 def test_a_nul_is_refused_or_removed_and_the_text_after_it_stays_c056(tmp_path: Path) -> None:
     path = written(tmp_path, b"one\ntw\0o an\0d more\nthree\n")
     message = refusal(path)
-    assert "line 2 holds a NUL byte (number 3 " in message
+    assert "line 2 holds a NUL byte (number 3 of the line). Remove it, or set data.bad_lines" in message
     repairing = read_lines(path, bad_lines="repair")
     assert list(repairing) == ["one", "two and more", "three"]
     assert repairing.repaired == 1

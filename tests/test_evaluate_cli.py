@@ -76,6 +76,12 @@ def refused(run: Path, *arguments: object, words: tuple[str, ...]) -> Finished:
     return done
 
 
+def test_a_run_is_asked_for_once() -> None:
+    done = in_process("evaluate").refused("required: RUN.")
+    assert in_process("evaluate", "--help").out.count("\n  RUN ") == 1
+    assert done.out == ""
+
+
 def test_half_a_test_set_is_refused(trained: Path) -> None:
     source, reference = trained.parent / "test.en", trained.parent / "test.de"
     refused(trained, "--source", source, words=("--reference",))
@@ -96,7 +102,7 @@ def test_what_is_missing_is_named(trained: Path, tmp_path: Path) -> None:
     refused(tmp_path / "none", words=(str(tmp_path / "none"),))
     refused(trained, "--tokenize", "13b", words=("13b", "13a"))
     empty = write_lines(tmp_path / "empty", [])
-    refused(trained, "--source", empty, "--reference", empty, words=("no lines",))
+    refused(trained, "--source", empty, "--reference", empty, words=(str(empty), "no lines", "translate"))
 
 
 def test_without_a_test_set_files_are_asked_for(tiny: Path) -> None:

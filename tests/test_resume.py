@@ -232,3 +232,10 @@ def test_another_corpus_is_refused(tiny: Path, trained: Path, change: str) -> No
 def test_there_is_nothing_to_resume_in_an_empty_place(tiny: Path) -> None:
     in_process("train", tiny / "tiny.yaml", "--resume").refused(str(tiny / "run"))
     in_process("train", "--run", tiny / "none", "--resume").refused(str(tiny / "none"))
+
+
+def test_a_resume_without_its_last_checkpoint_says_what_to_do(tiny: Path, trained: Path) -> None:
+    shutil.copytree(trained, tiny / "run")
+    shutil.rmtree(tiny / "run" / "last")
+    done = in_process("train", "--run", tiny / "run", "--resume")
+    done.refused(str(tiny / "run" / "last"), "Restore it", "--overwrite")

@@ -6,6 +6,8 @@ A name with c301 and the like in it is a claim about a failure that users of com
 from __future__ import annotations
 
 import argparse
+import gzip
+import lzma
 import os
 import re
 import shutil
@@ -22,6 +24,7 @@ import pytest
 from conftest import Finished, command_environment, in_process, numbered_pairs
 
 from seq2seq.cli import translate as verb
+from seq2seq.corpus.lines import read_lines
 from seq2seq.translation.translator import Translator
 
 Command = Callable[..., Finished]
@@ -176,7 +179,9 @@ def test_an_output_file_appears_whole_or_not_at_all(trained: Path, tmp_path: Pat
     text = "".join(f"{line}\n" for line in SOURCES).encode()
     in_process("translate", trained, "--output", output, stdin=text + b"\xff\n").refused("line 21")
     assert list(tmp_path.iterdir()) == []
-    in_process("translate", trained, "--output", tmp_path / "no" / "out.de", stdin=text).refused("out.de")
+    in_process("translate", trained, "--output", tmp_path / "no" / "out.de", stdin=text).refused(
+        "no folder for --output", "out.de"
+    )
     in_process("translate", trained, "--output", tmp_path, stdin=text).refused(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
@@ -198,6 +203,27 @@ def test_an_output_that_is_a_link_stays_one(trained: Path, tmp_path: Path) -> No
     assert translate(trained, "--output", tmp_path / "out.de", lines=SOURCES[:1]) == []
     assert (tmp_path / "out.de").is_symlink()
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["out.de"]
+
+
+@pytest.mark.parametrize(("suffix", "unpacked"), [(".gz", gzip.decompress), (".XZ", lzma.decompress)])
+def test_an_output_named_as_an_archive_is_one_and_is_read_again(
+    trained: Path, tmp_path: Path, suffix: str, unpacked: Callable[[bytes], bytes]
+) -> None:
+    output = tmp_path / f"out.de{suffix}"
+    assert translate(trained, "--output", output, lines=SOURCES) == []
+    expected = translate(trained, lines=SOURCES)
+    assert unpacked(output.read_bytes()).decode("utf-8").split("\n")[:-1] == expected
+    assert list(read_lines(output)) == expected
+    first = output.read_bytes()
+    test = ("--source", trained.parent / "test.en", "--reference", trained.parent / "test.de")
+    assert in_process("evaluate", trained, *test, "--output", output).status == 0
+    assert output.read_bytes() == first
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+
+
+def test_a_nul_is_to_be_removed_since_the_text_may_well_be_utf8(trained: Path) -> None:
+    done = in_process("translate", trained, stdin=b"a\0b\n").refused("line 1 holds a NUL byte", "Remove it.")
+    assert "UTF-8" not in done.err
 
 
 @posix_only

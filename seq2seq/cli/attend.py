@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from seq2seq.cli.decoding import batch_size, beam_width
-from seq2seq.cli.translate import check_output, in_parts, refuse_nonsense
+from seq2seq.cli.outputs import check_output
+from seq2seq.cli.translate import in_parts, refuse_nonsense
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import Config
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     folder, _ = run_of(Path(args.run_folder))
     found_run = RunFolder.open(folder)
     only_printed = args.png or args.json or args.pharaoh or args.explain
-    page = args.output or (None if only_printed else PAGE)
+    page = args.output if args.output is not None else None if only_printed else PAGE
     _check_outputs(page, args)
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.translation.translator import Translator, run_config
@@ -98,12 +99,10 @@ def _check_outputs(page: str | None, args: argparse.Namespace) -> None:
     from seq2seq.errors import RunError
 
     check_output(page, [args.file])
-    if page is not None and not Path(page).absolute().parent.is_dir():
-        raise RunError(f"There is no folder for --output {page}; make it, or choose another place.")
     if args.png is not None:
-        from seq2seq.evaluation.attention_report.picture import need_matplotlib
+        from seq2seq.evaluation.curves import require_matplotlib
 
-        need_matplotlib()
+        require_matplotlib()
         if Path(args.png).exists() and not Path(args.png).is_dir():
             raise RunError(f"--png {args.png} is a file; name a folder for the pictures.")
         Path(args.png).mkdir(parents=True, exist_ok=True)

@@ -65,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     if args.tokenize is not None:
         check_tokenizer(args.tokenize)
     test, language = _test_set(args)
+    if not test.references[0]:
+        raise ScoringError(f"{test.names[1]} has no lines, so there is nothing to compare with.")
     systems = [_system(path, test, args) for path in args.systems]
     comparison = compare(
         systems,

@@ -24,7 +24,10 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="fp32 (default), or faster and nearly the same: bf16, or int8 on an x86 processor",
     )
     parser.add_argument(
-        "--shortlist", action="store_true", help="choose among the words that the source makes likely: faster"
+        "--shortlist",
+        action="store_true",
+        help="choose among the words that the source makes likely: faster. For models well trained on enough text; "
+        "others it changes much and makes worse",
     )
     parser.add_argument(
         "--replace-unknown",

@@ -19,7 +19,8 @@ from seq2seq.cli.decoding import (
     unusual,
 )
 from seq2seq.cli.explanation import add_explaining_arguments, cause_lines, check_report, detail_lines, write_report
-from seq2seq.cli.translate import check_output, in_parts, refuse_nonsense
+from seq2seq.cli.outputs import check_output
+from seq2seq.cli.translate import in_parts, refuse_nonsense
 
 if TYPE_CHECKING:
     from seq2seq.evaluation.report import Explained
@@ -40,9 +41,11 @@ seq2seq evaluate runs/one runs/two runs/three                   (an ensemble)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of this verb."""
-    parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or RUN/best or RUN/last")
     parser.add_argument(
-        "more", nargs="*", metavar="RUN", help="further runs make an ensemble; the first names the test set"
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="the folder of a run, or RUN/best or RUN/last; several make an ensemble, and the first names the test set",
     )
     parser.add_argument("--source", metavar="FILE", help="sentences to translate (default: data.test of the run)")
     parser.add_argument(
@@ -57,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokenize", metavar="NAME", help="BLEU's tokenizer (default: chosen from the target language)"
     )
-    parser.add_argument("--output", metavar="FILE", help="also write the translations to this file")
+    parser.add_argument("--output", metavar="FILE", help="also write the translations to this file, also .gz or .xz")
     add_explaining_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object, with unrounded scores")
 
@@ -67,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.errors import ScoringError
     from seq2seq.evaluation.scores import check_tokenizer, cut_into_words, missing_tokenizer, score
     from seq2seq.evaluation.test_set import configured_test_set, test_set_from_files
-    from seq2seq.files import write_file
+    from seq2seq.files import whole_file
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
     from seq2seq.translation.translator import run_config
@@ -76,24 +79,24 @@ def run(args: argparse.Namespace) -> int:
         raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
     if args.tokenize is not None:
         check_tokenizer(args.tokenize)
-    if args.output is not None and not Path(args.output).absolute().parent.is_dir():
-        raise ScoringError(f"There is no folder for --output {args.output}; make it, or choose another place.")
-    check_output(args.output, [args.source, *args.reference, args.dictionary])
-    runs = [args.run_folder, *args.more]
+    check_output(args.output, [args.source, *args.reference, args.dictionary], packs=True)
     check_search_arguments(args)
-    open_runs(runs)
+    open_runs(args.runs)
     check_report(args.report, [args.source, *args.reference, args.output])
-    folder, _ = run_of(Path(args.run_folder))
+    folder, _ = run_of(Path(args.runs[0]))
     run = RunFolder.open(folder)
     config = run_config(run)
     test = configured_test_set(config) if args.source is None else test_set_from_files(args.source, args.reference)
+    if not test.sources:
+        raise ScoringError(f"{test.names[0]} has no lines, so there is nothing to translate.")
     keep_freed_memory()
-    translator = load_translator(args, runs)
+    translator = load_translator(args, args.runs)
     found = list(translator.translate(test.sources, batch_size=args.batch_size))
-    refuse_nonsense(sum(not translation.is_finite for translation in found), args.run_folder)
+    refuse_nonsense(sum(not translation.is_finite for translation in found), args.runs[0])
     texts = [translation.text for translation in found]
     if args.output is not None:
-        write_file(Path(args.output), "".join(text + "\n" for text in texts))
+        with whole_file(Path(args.output)) as output:
+            output.writelines(text + "\n" for text in texts)
     language = translator.target_language
     names = ["the translations", *test.names[1:]]
     scores = score(texts, test.references, target_language=language, tokenize=args.tokenize, names=names)

@@ -32,13 +32,11 @@ def add_explaining_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_report(report: str | None, others: Iterable[str | None]) -> None:
     """ScoringError or RunError where the page has no folder, or would take the place of something else."""
-    from seq2seq.cli.translate import check_output
+    from seq2seq.cli.outputs import check_output
     from seq2seq.errors import ScoringError
 
     if report is None:
         return
-    if not Path(report).absolute().parent.is_dir():
-        raise ScoringError(f"There is no folder for --report {report}; make it, or choose another place.")
     others = list(others)
     if any(other is not None and Path(other).absolute() == Path(report).absolute() for other in others):
         raise ScoringError(f"--report {report} is named for something else as well; give another name.")

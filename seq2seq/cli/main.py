@@ -24,7 +24,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from seq2seq import __version__
 from seq2seq.cli.signals import Terminated, interruptible
@@ -81,6 +81,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message[:1].upper()}{message[1:].rstrip('.')}. See: {self.prog} --help")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Writes help and version; argparse itself would pass over a full disk."""
+        (file or sys.stderr).write(message)
 
 
 def entry() -> NoReturn:

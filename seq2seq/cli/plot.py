@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.translate import check_output
+from seq2seq.cli.outputs import check_output
 
 SUMMARY = "Draws the curves of trainings, several in one picture: loss, BLEU, rate, speed."
 EXAMPLES = """
@@ -67,8 +67,6 @@ def run(args: argparse.Namespace) -> int:
 
     require_matplotlib()
     output = Path(args.output)
-    if not output.absolute().parent.is_dir():
-        raise RunError(f"There is no folder for --output {output}; make it, or choose another place.")
     folders = [run_of(Path(path))[0] for path in args.runs]
     check_output(args.output, [str(folder / "metrics.jsonl") for folder in folders])
     courses = [

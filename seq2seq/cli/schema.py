@@ -22,10 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints or writes the schema."""
-    from seq2seq.cli.translate import check_output
+    from seq2seq.cli.outputs import check_output
     from seq2seq.config.loading import json_schema
     from seq2seq.files import write_file
 
+    check_output(args.output, [])
     if args.markdown:
         text = "\n".join(_table()) + "\n"
     else:
@@ -33,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         print(text, end="")
     else:
-        check_output(args.output, [])
         write_file(Path(args.output), text)
     return 0
 

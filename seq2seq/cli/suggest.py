@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Surveys, and prints or writes the config."""
-    from seq2seq.cli.translate import check_output
+    from seq2seq.cli.outputs import check_output
     from seq2seq.config.loading import parse_config
     from seq2seq.errors import ConfigError
     from seq2seq.files import write_file
@@ -51,12 +51,9 @@ def run(args: argparse.Namespace) -> int:
 
     named = [*args.files, *(args.validation or []), *(args.test or [])]
     output = None if args.output is None else Path(args.output)
-    if output is not None:
-        check_output(args.output, named)
-        if output.exists():
-            raise ConfigError(f"--output {output} exists already; give another name, or remove it.")
-        if not output.absolute().parent.is_dir():
-            raise ConfigError(f"There is no folder for --output {output}; make it, or choose another place.")
+    check_output(args.output, named)
+    if output is not None and output.exists():
+        raise ConfigError(f"--output {output} exists already; give another name, or remove it.")
     train = _pair_files(args.files, args.columns, "The corpus")
     request = Request(
         *_languages(args),

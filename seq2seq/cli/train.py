@@ -162,13 +162,19 @@ def _set_up(config: Config, team: Team) -> None:
 
 def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tokenizer] | tuple[None, None]:
     """What a resume goes on from; None where the run ended before its first checkpoint and goes on from nothing."""
+    from seq2seq.errors import CheckpointError
     from seq2seq.training.resuming import check_settings
     from seq2seq.translation.translator import open_checkpoint, run_config
 
     check_settings(run_config(folder), config)
     # The last one is the first to be written: where there is a best, a last one must be, or it has been lost.
-    if not folder.has("last") and not folder.has("best"):
-        return None, None
+    if not folder.has("last"):
+        if not folder.has("best"):
+            return None, None
+        raise CheckpointError(
+            f"{folder.path} has a best checkpoint and no {folder.path / 'last'}, which a resume goes on from. Restore "
+            "it from a copy of the run, or train anew with --overwrite; best still translates."
+        )
     return open_checkpoint(folder, "last", config, with_training=True)
 
 

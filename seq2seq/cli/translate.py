@@ -22,6 +22,7 @@ from seq2seq.cli.decoding import (
     open_runs,
     runs_and_file,
 )
+from seq2seq.cli.outputs import check_output
 
 if TYPE_CHECKING:
     from seq2seq.translation.translator import Translation, Translator
@@ -58,11 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "more",
         nargs="*",
+        default=[],
         metavar="RUN|FILE",
         help="further runs make an ensemble; what is no folder and comes last is the text to translate, also .gz or "
         ".xz (default: standard input)",
     )
-    parser.add_argument("--output", metavar="FILE", help="where the translations go (default: standard output)")
+    parser.add_argument(
+        "--output", metavar="FILE", help="where the translations go, also .gz or .xz (default: standard output)"
+    )
     parser.add_argument(
         "--n-best",
         type=beam_width,
@@ -81,20 +85,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
 
 
-def check_output(output: str | None, reads: Iterable[str | None], option: str = "--output") -> None:
-    """RunError where what is written would take the place of what is read, or of a part of a run."""
-    from seq2seq.errors import RunError
-    from seq2seq.runs import is_part_of_a_run
-
-    if output is None or not Path(output).is_file():
-        return
-    for path in reads:
-        if path is not None and Path(path).exists() and Path(output).samefile(path):
-            raise RunError(f"{option} {output} is the file {path}, which is read here; give another name.")
-    if is_part_of_a_run(Path(output)):
-        raise RunError(f"{option} {output} is part of a run, which needs it; give another name.")
-
-
 def run(args: argparse.Namespace) -> int:
     """Translates everything that comes in."""
     from seq2seq.corpus.lines import read_lines
@@ -102,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     runs, file = runs_and_file([args.run_folder, *args.more])
     check_search_arguments(args)
     open_runs(runs)  # a misspelt run is said at once, before anything is read
-    check_output(args.output, [file, args.dictionary])
+    check_output(args.output, [file, args.dictionary], packs=True)
     total = None
     # A bad line near the end must not cost the work before it, so the whole file is read once before; what a pipe has
     # given it will not give again.

@@ -21,6 +21,7 @@ BadLines = Literal["refuse", "drop", "repair"]
 
 LONGEST_LINE = 16 << 20  # bytes; a small archive can unpack to one endless line, which must not eat the memory
 ADVICE = "Convert the file to UTF-8 text, or set data.bad_lines to drop or repair."
+_NUL_ADVICE = "Remove it, or set data.bad_lines to drop or repair."
 
 _LONG = 2_000  # characters of a line that is cleaned with care; see `_marks_in_order`
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -86,9 +87,12 @@ class Lines(Iterator["str | None"]):
 
     def _bad_line(self, line: bytes, problem: str) -> str | None:
         self.problem = problem
+        advice = self._advice
+        if b"\0" in line:  # it may well be UTF-8
+            advice = _NUL_ADVICE if advice == ADVICE else "Remove it."
         if self._bad_lines == "refuse":
             self.close()
-            raise CorpusError(f"{self.name} line {self.number:,} {problem}. {self._advice}")
+            raise CorpusError(f"{self.name} line {self.number:,} {problem}. {advice}")
         if self._bad_lines == "drop":
             self.bad += 1
             return None

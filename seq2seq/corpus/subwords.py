@@ -50,6 +50,7 @@ def hide(text: str) -> str:
 
 
 def show(text: str) -> str:
+    """The text that `hide` has made this of."""
     return _TO_SHOW.sub(lambda found: _SHOW[found[0]], text)
 
 

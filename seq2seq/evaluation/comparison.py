@@ -1,10 +1,10 @@
 """Comparison: is one set of translations better than another, or luckier with these sentences?
 
-Two tests answer it, both sacreBLEU's own, so the numbers are those of its `--paired-bs` and `--paired-ar`: paired
-bootstrap resampling (Koehn 2004) draws test sets from the sentences, approximate randomisation (Riezler and Maxwell
-2005) swaps the systems' sentences at random. A p-value is the share of such games that give a difference as large
-though there is none. Neither knows of the luck of a seed: for that several trainings of one config are needed, and
-their mean and standard deviation.
+Two tests answer it, both sacreBLEU's own, so the numbers are those of its `--paired-bs` and `--paired-ar` (but for
+texts that are the same, where p is 1): paired bootstrap resampling (Koehn 2004) draws test sets from the sentences,
+approximate randomisation (Riezler and Maxwell 2005) swaps the systems' sentences at random. A p-value is the share of
+such games that give a difference as large though there is none. Neither knows of the luck of a seed: for that several
+trainings of one config are needed, and their mean and standard deviation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from seq2seq.errors import ScoringError
@@ -119,6 +119,8 @@ def compare(
     tests, signatures = _paired_tests(systems, sides, target_language, tokenize, samples, trials)
     standings = [
         Standing(system.name, system.seed, {metric: _measured(tests[metric], place) for metric in METRICS})
+        if place == 0 or not _same_text(systems[0], system)
+        else Standing(system.name, system.seed, {metric: _unchanged(tests[metric], place) for metric in METRICS})
         for place, system in enumerate(systems)
     ]
     changes = {system.name: _changes(systems[0], system, references, sources) for system in systems[1:]}
@@ -172,6 +174,20 @@ def _measured(tests: Mapping[str, list[Result]], place: int) -> Measured:
     )
 
 
+def _same_text(one: System, other: System) -> bool:
+    """Whether two systems say the same, but for the blanks at line ends, which no score counts."""
+    pairs = zip(one.hypotheses, other.hypotheses, strict=True)
+    return all(first.rstrip() == second.rstrip() for first, second in pairs)
+
+
+def _unchanged(tests: Mapping[str, list[Result]], place: int) -> Measured:
+    """The same text as the baseline's: every game of chance gives as large a difference, none, so p is 1.
+
+    sacreBLEU compares with `>` and counts one game more than there was, which gives the lowest p-value there is.
+    """
+    return replace(_measured(tests, place), p_bootstrap=1.0, p_randomisation=1.0)
+
+
 def _groups(systems: Sequence[System], standings: Sequence[Standing]) -> list[Group]:
     members: dict[str, list[int]] = {}
     for place, system in enumerate(systems):
@@ -217,7 +233,7 @@ def _changes(
 def is_significant(measured: Measured, level: float = 0.05) -> bool:
     """Whether both tests find so large a difference in less than one of twenty games of chance.
 
-    No difference at all is never one, though sacreBLEU gives it the lowest p-value there is.
+    No difference at all is never one, though sacreBLEU gives it the lowest p-value where the texts are not the same.
     """
     values = (measured.p_bootstrap, measured.p_randomisation)
     return bool(measured.difference) and all(value is not None and value < level for value in values)

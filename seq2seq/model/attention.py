@@ -20,6 +20,7 @@ This file is longer than its neighbours on purpose: all kinds side by side are t
 from __future__ import annotations
 
 import math
+import signal
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -406,4 +407,7 @@ def _demonstrate() -> None:
 
 
 if __name__ == "__main__":
+    # A reader who has seen enough, such as `head`, ends it quietly, as it ends any other command.
+    if hasattr(signal, "SIGPIPE"):  # not on Windows
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     _demonstrate()

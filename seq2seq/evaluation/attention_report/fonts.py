@@ -44,7 +44,7 @@ _JOINED = ("ARABIC", "DEVANAGARI", "BENGALI", "TAMIL", "HEBREW")  # letters that
 
 def families_for(text: str) -> tuple[list[str], str | None]:
     """Families that together show the text, in the order to try, and a note where something cannot be shown."""
-    missing = {character for character in text if not character.isspace() and unicodedata.category(character)[0] != "C"}
+    missing = {character for character in text if not character.isspace()}
     families = []
     for family, paths in _candidates():
         shown = {character for character in missing if ord(character) in _characters(paths)} if missing else set()
@@ -89,14 +89,19 @@ def _note(missing: set[str]) -> str | None:
         return None
     found: dict[str, tuple[list[str], str]] = {}
     for character in sorted(missing):
+        if unicodedata.category(character)[0] == "C":  # nothing to see, and no font to recommend
+            name = "characters that have no shape of their own"
+            found.setdefault(name, ([], ""))[0].append(f"U+{ord(character):04X}")
+            continue
         word = unicodedata.name(character, "AN UNKNOWN").split()[0]
         name, package = _SCRIPTS.get(word, (word.capitalize(), "fonts-noto-core"))
         found.setdefault(name, ([], package))[0].append(character)
     lacking = " and ".join(f"{name} ({' '.join(characters[:5])})" for name, (characters, _) in found.items())
-    packages = " ".join(sorted({package for _, package in found.values()}))
+    packages = " ".join(sorted({package for _, package in found.values() if package}))
+    advice = f"Install one (on Debian: {packages}); the" if packages else "The"
     return (
-        f"No font of this system shows {lacking}: the picture has boxes there. Install one (on Debian: {packages}); "
-        "the page (--output) shows them wherever the browser can."
+        f"No font of this system shows {lacking}: the picture has boxes there. {advice} page (--output) shows them "
+        "wherever the browser can."
     )
 
 

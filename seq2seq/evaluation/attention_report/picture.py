@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq.errors import MissingPackageError
-from seq2seq.evaluation.attention_report.sentences import END, Part
+from seq2seq.evaluation.attention_report.sentences import Part
 from seq2seq.evaluation.attention_report.units import direction
+from seq2seq.evaluation.curves import require_matplotlib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,27 +23,19 @@ _DENSE = 30
 _HEADS_A_ROW = 4
 
 
-def need_matplotlib() -> None:
-    """MissingPackageError where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingPackageError(
-            "Pictures need matplotlib, which is not installed. Run: pip install 'seq2seq-gru[plot]'"
-        )
-
-
 def draw(part: Part, path: Path, units: str = "words") -> str | None:
     """Write the picture: the mean of the heads, and under it the heads where there are several.
 
     Returns a note where the system has no font for something in the texts, else None.
     """
-    need_matplotlib()
+    require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from seq2seq.evaluation.attention_report.fonts import families_for
     from seq2seq.files import write_file
 
-    source, target = ([_label(unit.text) for unit in side] for side in part.units(units))
+    source, target = ([*(_label(unit.text) for unit in side[:-1]), "end"] for side in part.units(units))
     weights_NTS = part.weights(units)
     families, note = families_for("".join([*source, *target, "head 0123456789"]))
     N, T, S = weights_NTS.shape
@@ -67,13 +59,15 @@ def draw(part: Part, path: Path, units: str = "words") -> str | None:
         shown_TS = weights_NTS[head].flip(1) if right_to_left else weights_NTS[head]
         _small_map(figure.add_axes(box), shown_TS, f"head {head + 1}")
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # the note says it, once and with what to do
+        figure.savefig(stream, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
     write_file(path, stream.getvalue())
     return note
 
 
 def _label(text: str) -> str:
-    return "end" if text == END else text.replace("$", r"\$")  # between dollars matplotlib reads mathematics
+    return text.replace("$", r"\$")  # between dollars matplotlib reads mathematics
 
 
 def _heat_map(axes: Any, weights_TS: Tensor, source: Sequence[str], target: Sequence[str], families: list[str]) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from seq2seq.corpus.subwords import show
+
 WORD_START = "▁"
 UNKNOWN = "<unk>"
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
@@ -93,7 +95,9 @@ def _begins(before: str, text: str) -> bool:
 
 
 def _unit(texts: Sequence[str], first: int, end: int) -> Unit:
-    return Unit("".join(texts[first:end]).replace(WORD_START, " ").strip(), first, end)
+    # A character such as < that means something to SentencePiece stands for itself only in `show`; spelt in bytes, as
+    # an unseen one is, it is still hidden here.
+    return Unit(show("".join(texts[first:end]).replace(WORD_START, " ").strip()), first, end)
 
 
 def pieces_of(pieces: Sequence[str]) -> list[Unit]:
