@@ -73,3 +73,15 @@ def test_the_configs_that_come_with_the_program_are_sound(name: str) -> None:
     done = in_process("check", ROOT / "configs" / f"{name}.yaml")
     assert done.status == 0, done.err
     assert "is sound" in done.out
+
+
+def test_a_validation_set_that_was_trained_on_is_not_called_sound(tiny: Path) -> None:
+    same = [f"data.validation.{side}={tiny}/train.{code}" for side, code in (("source", "en"), ("target", "de"))]
+    done = in_process("check", tiny / "tiny.yaml", "--set", same[0], "--set", same[1])
+    said = [line for line in done.out.splitlines() if line.startswith("doctor ")]
+    assert done.status == 0, done.err
+    assert "error: 160 pairs that are also in the training text (validation" in said[0]
+    assert f"seq2seq doctor {tiny / 'tiny.yaml'} --set {same[0]}" in said[-1]
+    assert len(said) <= 5
+    assert "is sound" not in done.out
+    assert "mend the corpus first" in done.out.splitlines()[-1]

@@ -526,16 +526,17 @@ def test_a_clean_copy_of_a_slipped_text_has_only_pairs_that_belong_together(
 
 
 def test_training_says_at_most_five_lines_and_nothing_of_a_sound_text(tiny: Path) -> None:
-    from seq2seq.cli.doctor import warnings_for_training
+    from seq2seq.cli.doctor import quick_warnings
     from seq2seq.config.loading import load_config
 
     data = load_config(tiny / "tiny.yaml").data
-    assert warnings_for_training(data, Path("run")) == []
+    assert quick_warnings(data, ["run/config.yaml"]) == ([], 0)
     pairs = numbered_pairs()
     targets = [target for _, target in pairs]
     targets[:6] = ["Stra\ufffde", "<b>fett</b> gut", "fÃ¼r Ã¤lter", "\x07 Glocke", "Ball\uf0b7", "x\u2028y"]
     write_lines(tiny / "train.de", targets)
-    lines = warnings_for_training(data, Path("run"))
+    lines, errors = quick_warnings(data, ["run/config.yaml"])
+    assert errors == 0
     assert len(lines) == 5
     assert all(line.startswith("doctor ") for line in lines)
     assert "seq2seq doctor run/config.yaml" in lines[-1]

@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ seq2seq doctor my.yaml --write-clean clean
 """
 
 _CONFIG_SUFFIXES = (".yaml", ".yml")
-_TRAIN_READS = 200_000  # lines of a file that `train` has examined
+_TRAIN_READS = 200_000  # lines of a file that `train` and `check` have examined
 _TRAIN_SAYS = 5  # lines about them at the most
 
 
@@ -225,13 +226,14 @@ def _peak_memory() -> float | None:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
-# -- for `train` ------------------------------------------------------------------------------------------------------
+# -- for `train` and `check` -------------------------------------------------------------------------------------------
 
 
-def warnings_for_training(data: DataConfig, run: Path) -> list[str]:
-    """What the quick part of the examination finds that is worth a look, in five lines at the most; often none.
+def quick_warnings(data: DataConfig, where: Sequence[str]) -> tuple[list[str], int]:
+    """What the quick part of the examination finds that is worth a look, in five lines at the most, and how many of
+    all findings are errors; often nothing.
 
-    `run` is the folder of the run, whose config names the corpus.
+    `where` are the arguments with which `seq2seq doctor` says more.
     """
     from seq2seq.cli.doctor_report import visible
     from seq2seq.diagnosis.examination import Corpus, examine
@@ -239,11 +241,12 @@ def warnings_for_training(data: DataConfig, run: Path) -> list[str]:
     findings = examine(Corpus.of(data), shown=1, most=_TRAIN_READS).diagnosis.findings
     grave = [finding for finding in findings if finding.level != "note"]
     if not grave:
-        return []
+        return [], 0
     room = _TRAIN_SAYS - 1
     lines = [visible(_in_a_line(finding)) for finding in grave[:room]]
+    errors = sum(finding.level == "error" for finding in grave)
     more = f"{len(grave) - room} more, and where: " if len(grave) > room else "where: "
-    return [*lines, f"doctor      {more}seq2seq doctor {shlex.quote(str(run / 'config.yaml'))}"]
+    return [*lines, f"doctor      {more}{shlex.join(['seq2seq', 'doctor', *where])}"], errors
 
 
 def _in_a_line(finding: Finding) -> str:
