@@ -368,22 +368,31 @@ def test_words_of_chinese_that_are_divided_by_blanks_are_found(tatoeba: Callable
     assert lines_found(examined(sides, tmp_path), "spaced") == [31]
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "words"),
-    [
-        ("source", lambda lines: gzip.compress(joined(lines))[:-200], "cut short"),
-        ("target", lambda lines: "".join(line + "\n" for line in lines).encode("utf-16"), "UTF-16"),
-    ],
-)
-def test_what_can_be_read_of_a_damaged_file_is_examined(
-    multi30k: Callable[[], Sides], tmp_path: Path, name: str, data: Callable[[list[str]], bytes], words: str
-) -> None:
+def test_what_can_be_read_of_a_damaged_file_is_examined(multi30k: Callable[[], Sides], tmp_path: Path) -> None:
     sides = multi30k()
-    sides.raw[name] = data(getattr(sides, name))
+    sides.raw["source"] = gzip.compress(joined(sides.source))[:-200]
     diagnosis = examined(sides, tmp_path).diagnosis
     (unreadable,) = [finding for finding in diagnosis.findings if finding.kind == "unreadable"]
-    assert (unreadable.level, unreadable.side) == ("error", name)
-    assert words in unreadable.detail
+    assert (unreadable.level, unreadable.side) == ("error", "source")
+    assert "cut short" in unreadable.detail
+
+
+def test_a_file_in_utf_16_is_one_error_which_says_to_convert_it(tmp_path: Path) -> None:
+    sources, targets = map(list, zip(*numbered_pairs(60), strict=True))
+    result = examined(Sides(sources, targets, raw={"source": joined(sources).decode().encode("utf-16")}), tmp_path)
+    (finding,) = result.diagnosis.findings
+    assert (finding.kind, finding.level, finding.side) == ("encoding", "error", "source")
+    assert "UTF-16" in finding.detail
+    assert "Convert" in finding.advice
+
+
+def test_latin_1_text_has_lost_no_letters_by_being_read_as_utf_8(tmp_path: Path) -> None:
+    sources, targets = map(list, zip(*numbered_pairs(60), strict=True))
+    targets[:3] = ["Straße eins", "schön zwei", "drei \ufffd verloren"]
+    raw = "\n".join(targets[:2]).encode("latin-1") + b"\n" + joined(targets[2:])
+    result = examined(Sides(sources, targets, raw={"target": raw}), tmp_path)
+    assert lines_found(result, "not-utf8") == [1, 2]
+    assert lines_found(result, "replacement") == [3]
 
 
 def test_line_ends_of_two_kinds_and_a_mark_at_the_start_are_told(multi30k: Callable[[], Sides], tmp_path: Path) -> None:
@@ -455,11 +464,19 @@ def test_two_files_and_a_table_need_no_config(tiny: Path) -> None:
     assert "160 training pairs" in done.out
 
 
+def test_a_vocabulary_that_does_not_fit_is_measured_on_nothing(tiny: Path) -> None:
+    done = in_process("doctor", tiny / "tiny.yaml", "--vocab-size", "90000")
+    assert done.status == 0, done.err
+    assert "No vocabulary could be learnt from 160 pairs:" in done.out
+    assert "measured on" not in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["none.en", "none.de"], ("none.en",)),
         (["a.en", "b.de", "c.fr"], ("3",)),
+        (["train.en"], ("train.en", "second file", "--columns")),
         (["train.en", "train.de", "--columns", "1,2"], ("--columns", "table")),
         (["train.en", "train.de", "--set", "seed=1"], ("--set", "config")),
         (["tiny.yaml", "--columns", "2,1"], ("--columns", "tiny.yaml")),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +30,7 @@ seq2seq doctor my.yaml --write-clean clean
 
 _CONFIG_SUFFIXES = (".yaml", ".yml")
 _TRAIN_READS = 200_000  # lines of a file that `train` and `check` have examined
+_TABLE_SHOWS = 100  # lines in which a table has a tab
 _TRAIN_SAYS = 5  # lines about them at the most
 
 
@@ -162,11 +166,31 @@ def _corpus(args: argparse.Namespace) -> Corpus:
 
     given = args.corpus
     if len(given) == 1:
+        if args.columns is None:
+            _refuse_half_a_corpus(given[0])
         files = PairFiles(tsv=given[0], columns=args.columns or (1, 2))
         return Corpus({"train": (files,)}, (args.source_language, args.target_language))
     files = PairFiles(source=given[0], target=given[1])
     languages = args.source_language or suffix(given[0]), args.target_language or suffix(given[1])
     return Corpus({"train": (files,)}, languages)
+
+
+def _refuse_half_a_corpus(path: str) -> None:
+    """ConfigError where a file that is given alone has no tab in its first lines: its translation was forgotten."""
+    from seq2seq.corpus.lines import read_lines
+    from seq2seq.errors import ConfigError, CorpusError
+
+    if Path(path).exists() and not Path(path).is_file():
+        return  # a folder or a pipe, which is refused as such
+    first: list[str] = []
+    # What cannot be read is examined as far as it goes.
+    with closing(read_lines(path, bad_lines="repair")) as lines, contextlib.suppress(CorpusError):
+        first += filter(None, islice(lines, _TABLE_SHOWS))
+    if first and not any("\t" in line for line in first):
+        raise ConfigError(
+            f"{path} has no tab in its first lines, as a table would: give the second file too, or --columns if it is "
+            "a table all the same."
+        )
 
 
 def _clean_folder(folder: Path, corpus: Corpus) -> Path:

@@ -62,12 +62,12 @@ class Lines(Iterator["str | None"]):
 
     `number` is the line last given, from 1; `bad` and `repaired` count what was dropped and repaired so far, and
     `problem` says what was wrong with the last such line. `marked` tells of a byte order mark at the start, and
-    `carriage_returns` how many lines ended with CR and LF.
+    `carriage_returns` how many lines ended with CR and LF; `encoding` is another than UTF-8 where a mark says so.
     """
 
     def __init__(self, stream: BinaryIO, name: str, bad_lines: BadLines, advice: str) -> None:
         self.name, self.number, self.bad, self.repaired = name, 0, 0, 0
-        self.problem, self.marked, self.carriage_returns = "", False, 0
+        self.problem, self.marked, self.carriage_returns, self.encoding = "", False, 0, "UTF-8"
         self._stream, self._bad_lines, self._advice = stream, bad_lines, advice
         self._ended = False
 
@@ -132,6 +132,7 @@ class Lines(Iterator["str | None"]):
         for mark, encoding in _OTHER_ENCODINGS:
             if line.startswith(mark):
                 self.close()
+                self.encoding = encoding
                 raise CorpusError(f"{self.name} is {encoding} text; UTF-8 is expected. Convert the file to UTF-8.")
         self.marked = line.startswith(_BYTE_ORDER_MARK)
         return line.removeprefix(_BYTE_ORDER_MARK)
