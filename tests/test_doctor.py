@@ -481,7 +481,8 @@ def test_a_vocabulary_that_does_not_fit_is_measured_on_nothing(tiny: Path) -> No
         (["train.en", "train.de", "--set", "seed=1"], ("--set", "config")),
         (["tiny.yaml", "--columns", "2,1"], ("--columns", "tiny.yaml")),
         (["t.tsv", "--columns", "1,1"], ("'1,1'", "1,2")),
-        (["train.en", "train.de", "--write-clean", "."], ("--write-clean", "train.en")),
+        (["train.en", "train.de", "--write-clean", "."], ("--write-clean", "train.en", "is read")),
+        (["val.en", "val.de", "--write-clean", "."], ("--write-clean", "train.en", "already")),
     ],
 )
 def test_every_mistake_is_refused_in_a_sentence(
@@ -517,6 +518,7 @@ def test_a_clean_copy_leaves_out_what_is_damaged_and_says_why(multi30k: Callable
     kept = [lines_of(folder / f"train.{code}") for code in EN_DE]
     assert len(kept[0]) == len(kept[1]) == SIZE - len(removed)
     assert kept[0] == [" ".join(line.split()) for n, line in enumerate(sides.source, start=1) if n not in removed]
+    in_process(*command).refused("--write-clean", "train.en", "already")
     in_process(*command[:1], folder / "train.en", folder / "train.de", *command[3:-1], folder).refused("--write-clean")
     again = in_process("doctor", folder / "train.en", folder / "train.de", "--json", "--no-vocabulary")
     levels = {finding["kind"]: finding["level"] for finding in json.loads(again.out)["findings"]}

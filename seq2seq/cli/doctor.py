@@ -195,7 +195,7 @@ def _refuse_half_a_corpus(path: str) -> None:
 
 def _clean_folder(folder: Path, corpus: Corpus) -> Path:
     """The folder for a clean copy, made if need be; RunError where it would take the place of anything else."""
-    from seq2seq.diagnosis.cleaning import LOG, clean_files
+    from seq2seq.diagnosis.cleaning import clean_files
     from seq2seq.errors import RunError
 
     written = clean_files(folder, corpus.languages)
@@ -206,12 +206,9 @@ def _clean_folder(folder: Path, corpus: Corpus) -> Path:
                     raise RunError(
                         f"--write-clean {folder} would write over {path}, which is read; name another folder."
                     )
-    if not (folder / LOG).exists():
-        for output in written:
-            if output.exists():
-                raise RunError(
-                    f"--write-clean {folder} holds a file {output.name} of another origin; name another folder."
-                )
+    for output in written:
+        if output.exists():
+            raise RunError(f"--write-clean {folder} holds a file {output.name} already; name another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
