@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shutil import copy
 
 import pytest
 from conftest import ROOT, in_process, numbered_pairs, write_lines
 from safetensors.torch import load_file
+
+from seq2seq.corpus.lines import PUBLIC
+from seq2seq.download.table import NAMES
 
 MISTAKES = [
     ("training.learnign_rate=1", ("training.learnign_rate", "learning_rate")),
@@ -73,3 +77,33 @@ def test_the_configs_that_come_with_the_program_are_sound(name: str) -> None:
     done = in_process("check", ROOT / "configs" / f"{name}.yaml")
     assert done.status == 0, done.err
     assert "is sound" in done.out
+
+
+def test_a_validation_set_that_was_trained_on_is_not_called_sound(tiny: Path) -> None:
+    same = [f"data.validation.{side}={tiny}/train.{code}" for side, code in (("source", "en"), ("target", "de"))]
+    done = in_process("check", tiny / "tiny.yaml", "--set", same[0], "--set", same[1])
+    said = [line for line in done.out.splitlines() if line.startswith("doctor ")]
+    assert done.status == 0, done.err
+    assert "error: 160 pairs that are also in the training text (validation" in said[0]
+    assert f"seq2seq doctor {tiny / 'tiny.yaml'} --set {same[0]}" in said[-1]
+    assert len(said) <= 5
+    assert "is sound" not in done.out
+    assert "mend the corpus first" in done.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("name", "corpus"), [("multi30k_de_en", "multi30k"), ("tatoeba_en_zh", "tatoeba")])
+def test_a_corpus_that_was_not_fetched_yet_is_named_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, corpus: str
+) -> None:
+    (tmp_path / "configs").mkdir()
+    config = copy(ROOT / "configs" / f"{name}.yaml", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path)
+    assert in_process("check", config).refused(corpus).err.endswith(f": seq2seq download {corpus}\n")
+    monkeypatch.chdir(tmp_path / "configs")
+    command = f"seq2seq download {corpus} --output {tmp_path / 'data' / corpus}"
+    for verb in ("check", "doctor"):
+        assert command in in_process(verb, config).refused(corpus).err
+
+
+def test_the_corpora_that_can_be_fetched_are_those_of_the_download() -> None:
+    assert PUBLIC == NAMES

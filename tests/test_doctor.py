@@ -368,22 +368,31 @@ def test_words_of_chinese_that_are_divided_by_blanks_are_found(tatoeba: Callable
     assert lines_found(examined(sides, tmp_path), "spaced") == [31]
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "words"),
-    [
-        ("source", lambda lines: gzip.compress(joined(lines))[:-200], "cut short"),
-        ("target", lambda lines: "".join(line + "\n" for line in lines).encode("utf-16"), "UTF-16"),
-    ],
-)
-def test_what_can_be_read_of_a_damaged_file_is_examined(
-    multi30k: Callable[[], Sides], tmp_path: Path, name: str, data: Callable[[list[str]], bytes], words: str
-) -> None:
+def test_what_can_be_read_of_a_damaged_file_is_examined(multi30k: Callable[[], Sides], tmp_path: Path) -> None:
     sides = multi30k()
-    sides.raw[name] = data(getattr(sides, name))
+    sides.raw["source"] = gzip.compress(joined(sides.source))[:-200]
     diagnosis = examined(sides, tmp_path).diagnosis
     (unreadable,) = [finding for finding in diagnosis.findings if finding.kind == "unreadable"]
-    assert (unreadable.level, unreadable.side) == ("error", name)
-    assert words in unreadable.detail
+    assert (unreadable.level, unreadable.side) == ("error", "source")
+    assert "cut short" in unreadable.detail
+
+
+def test_a_file_in_utf_16_is_one_error_which_says_to_convert_it(tmp_path: Path) -> None:
+    sources, targets = map(list, zip(*numbered_pairs(60), strict=True))
+    result = examined(Sides(sources, targets, raw={"source": joined(sources).decode().encode("utf-16")}), tmp_path)
+    (finding,) = result.diagnosis.findings
+    assert (finding.kind, finding.level, finding.side) == ("encoding", "error", "source")
+    assert "UTF-16" in finding.detail
+    assert "Convert" in finding.advice
+
+
+def test_latin_1_text_has_lost_no_letters_by_being_read_as_utf_8(tmp_path: Path) -> None:
+    sources, targets = map(list, zip(*numbered_pairs(60), strict=True))
+    targets[:3] = ["Straße eins", "schön zwei", "drei \ufffd verloren"]
+    raw = "\n".join(targets[:2]).encode("latin-1") + b"\n" + joined(targets[2:])
+    result = examined(Sides(sources, targets, raw={"target": raw}), tmp_path)
+    assert lines_found(result, "not-utf8") == [1, 2]
+    assert lines_found(result, "replacement") == [3]
 
 
 def test_line_ends_of_two_kinds_and_a_mark_at_the_start_are_told(multi30k: Callable[[], Sides], tmp_path: Path) -> None:
@@ -455,16 +464,25 @@ def test_two_files_and_a_table_need_no_config(tiny: Path) -> None:
     assert "160 training pairs" in done.out
 
 
+def test_a_vocabulary_that_does_not_fit_is_measured_on_nothing(tiny: Path) -> None:
+    done = in_process("doctor", tiny / "tiny.yaml", "--vocab-size", "90000")
+    assert done.status == 0, done.err
+    assert "No vocabulary could be learnt from 160 pairs:" in done.out
+    assert "measured on" not in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["none.en", "none.de"], ("none.en",)),
         (["a.en", "b.de", "c.fr"], ("3",)),
+        (["train.en"], ("train.en", "second file", "--columns")),
         (["train.en", "train.de", "--columns", "1,2"], ("--columns", "table")),
         (["train.en", "train.de", "--set", "seed=1"], ("--set", "config")),
         (["tiny.yaml", "--columns", "2,1"], ("--columns", "tiny.yaml")),
         (["t.tsv", "--columns", "1,1"], ("'1,1'", "1,2")),
-        (["train.en", "train.de", "--write-clean", "."], ("--write-clean", "train.en")),
+        (["train.en", "train.de", "--write-clean", "."], ("--write-clean", "train.en", "is read")),
+        (["val.en", "val.de", "--write-clean", "."], ("--write-clean", "train.en", "already")),
     ],
 )
 def test_every_mistake_is_refused_in_a_sentence(
@@ -500,6 +518,7 @@ def test_a_clean_copy_leaves_out_what_is_damaged_and_says_why(multi30k: Callable
     kept = [lines_of(folder / f"train.{code}") for code in EN_DE]
     assert len(kept[0]) == len(kept[1]) == SIZE - len(removed)
     assert kept[0] == [" ".join(line.split()) for n, line in enumerate(sides.source, start=1) if n not in removed]
+    in_process(*command).refused("--write-clean", "train.en", "already")
     in_process(*command[:1], folder / "train.en", folder / "train.de", *command[3:-1], folder).refused("--write-clean")
     again = in_process("doctor", folder / "train.en", folder / "train.de", "--json", "--no-vocabulary")
     levels = {finding["kind"]: finding["level"] for finding in json.loads(again.out)["findings"]}
@@ -526,16 +545,17 @@ def test_a_clean_copy_of_a_slipped_text_has_only_pairs_that_belong_together(
 
 
 def test_training_says_at_most_five_lines_and_nothing_of_a_sound_text(tiny: Path) -> None:
-    from seq2seq.cli.doctor import warnings_for_training
+    from seq2seq.cli.doctor import quick_warnings
     from seq2seq.config.loading import load_config
 
     data = load_config(tiny / "tiny.yaml").data
-    assert warnings_for_training(data, Path("run")) == []
+    assert quick_warnings(data, ["run/config.yaml"]) == ([], 0)
     pairs = numbered_pairs()
     targets = [target for _, target in pairs]
     targets[:6] = ["Stra\ufffde", "<b>fett</b> gut", "fÃ¼r Ã¤lter", "\x07 Glocke", "Ball\uf0b7", "x\u2028y"]
     write_lines(tiny / "train.de", targets)
-    lines = warnings_for_training(data, Path("run"))
+    lines, errors = quick_warnings(data, ["run/config.yaml"])
+    assert errors == 0
     assert len(lines) == 5
     assert all(line.startswith("doctor ") for line in lines)
     assert "seq2seq doctor run/config.yaml" in lines[-1]

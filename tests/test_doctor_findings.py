@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.config.schema import PairFiles
-from seq2seq.corpus.lines import clean
+from seq2seq.corpus.lines import clean, read_lines
 from seq2seq.diagnosis.alignment import follow
 from seq2seq.diagnosis.characters import FIRST_SCRIPT, Kind, scripts_of, table
 from seq2seq.diagnosis.chinese import SIMPLIFIED, TRADITIONAL
@@ -34,7 +35,7 @@ def side_of(texts: list[str], expected: Expectation = Expectation()) -> Side:  #
     collector = Collector("text", expected)
     for text in texts:
         collector.add(text)
-    return collector.finish(False, 0, None)
+    return collector.finish(read_lines(BytesIO()), None)
 
 
 @pytest.mark.parametrize("script", [kind for kind in Kind if FIRST_SCRIPT <= kind <= Kind.HAN])

@@ -187,6 +187,51 @@ def test_without_a_network_nothing_is_left_and_the_ways_out_are_named(tmp_path: 
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("content", [gzip.compress(b"another text\n", mtime=0), b"damaged"])
+def test_archives_that_are_wrong_leave_nothing_behind_and_are_named(
+    tmp_path: Path, multi30k: PublicCorpus, archives: Path, content: bytes
+) -> None:
+    (archives / "val.de.gz").write_bytes(content)
+    before = sorted(tmp_path.rglob("*"))
+    done = in_process("download", "multi30k", "--output", tmp_path / "made" / "data", "--from", archives)
+    done.refused("val.de.gz")
+    assert "given holds" not in done.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_failure_at_the_end_takes_back_what_was_placed(
+    tmp_path: Path, multi30k: PublicCorpus, archives: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> str:
+        raise OSError(28, "No space left on device", "ORIGIN.txt")
+
+    monkeypatch.setattr(fetching, "_origin", fails)
+    mine = tmp_path / "data" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    with pytest.raises(OSError, match="No space"):
+        download(multi30k, mine.parent, archives=archives)
+    assert list(mine.parent.iterdir()) == [mine]
+
+
+def test_a_part_stays_where_the_rest_can_be_added_and_goes_where_it_cannot(
+    tmp_path: Path, multi30k: PublicCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks_off(addresses: list[str], file: Path, **_: Any) -> str:
+        file.with_name(f"{file.name}.part").write_bytes(came[-1])
+        file.with_name(f"{file.name}.part.json").write_text("{}")
+        raise DownloadError("it broke off")
+
+    came: list[bytes] = []
+    monkeypatch.setattr(fetching, "fetch", breaks_off)
+    for content, left in ((b"", []), (b"half", ["train.en.gz.part", "train.en.gz.part.json"])):
+        came.append(content)
+        with pytest.raises(DownloadError, match="broke off"):
+            download(multi30k, tmp_path / "data")
+        assert sorted(path.name for path in (tmp_path / "data" / ".download").glob("*")) == left
+        assert (tmp_path / "data").exists() == bool(left)
+
+
 @pytest.mark.parametrize("name", ["train.en", "SHA256SUMS", "ORIGIN.txt", "multi30k_en_de.yaml"])
 def test_nothing_that_is_there_is_written_over(tmp_path: Path, multi30k: PublicCorpus, web: Web, name: str) -> None:
     (tmp_path / name).write_text("mine")

@@ -143,7 +143,29 @@ def test_what_is_in_the_way_or_missing_is_said(base_corpus: Path) -> None:
     in_process("suggest", files[0], base_corpus / "val.de").refused("160 lines", "20")
     in_process("suggest", files[0], "--columns", "1", "1").refused("--columns 1 1")
     few = write_lines(base_corpus / "few.en", ["one"] * 3), write_lines(base_corpus / "few.de", ["eins"] * 3)
-    in_process("suggest", *few).refused("3 pairs", "20")
+    in_process("suggest", *few).refused("3 pairs are too few", "20")
+    one = write_lines(base_corpus / "one.en", ["one"]), write_lines(base_corpus / "one.de", ["eins"])
+    in_process("suggest", *one).refused("1 pair is too few")
+    in_process("suggest", base_corpus, base_corpus).refused("is a folder")
+
+
+def test_messages_name_sides_where_no_setting_names_the_files(tmp_path: Path) -> None:
+    blank = write_lines(tmp_path / "blank.en", [""] * 2), write_lines(tmp_path / "blank.de", ["eins"] * 2)
+    in_process("suggest", *blank).refused("There are no pairs in ", "(source lines 1, 2). Check them.")
+    sentences = [source for source, _ in numbered_pairs()]
+    sentences[4] = ""
+    text = write_lines(tmp_path / "same.en", sentences)
+    done = in_process("suggest", text, text, "--target-language", "de")
+    assert f"# Source and target are the same file: {text}." in done.out
+    assert "# 1 pair dropped: one side is blank (source line 5)." in done.out
+
+
+def test_one_sentence_many_times_is_nothing_to_learn_from(tmp_path: Path) -> None:
+    target = write_lines(tmp_path / "same.de", [target for _, target in numbered_pairs(30)])
+    same = write_lines(tmp_path / "same.en", ["This one."] * 30)
+    in_process("suggest", same, target).refused("The 30 source sentences are all the same")
+    two = write_lines(tmp_path / "two.en", ["This one.", "That one."] * 15)
+    in_process("suggest", two, target).refused("only 2 different ones")
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**8))

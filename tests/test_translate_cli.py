@@ -6,7 +6,9 @@ A name with c301 and the like in it is a claim about a failure that users of com
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
+import io
 import lzma
 import os
 import re
@@ -116,6 +118,22 @@ def test_a_very_long_line_is_translated_in_parts_with_a_warning_c305(trained: Pa
     assert [first, last] == translate(trained, "--beam", 1, lines=SOURCES[:2])
     assert len(middle) > 20 * len(first)
     assert re.fullmatch(r"seq2seq: 1 line of more than 100 pieces was translated in parts \(line 2\)\n", done.err)
+
+
+def test_a_line_as_long_as_a_book_shows_how_far_it_is(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    translator, screen, output = Translator.load(trained), Terminal(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    args = argparse.Namespace(processes=1, batch_size=3, n_best=1, run_folder=str(trained))
+    work = functools.partial(translator.translate, beam_size=1, batch_size=3)
+    for lines, shown in ((["x" * 1_000], True), (SOURCES[:4], False)):
+        screen.truncate(0)
+        verb._translate_all(translator, work, lines, output, args, len(lines))
+        assert bool(re.search(r"\b3 of [0-9]+ parts", screen.getvalue())) == shown
+    assert output.getvalue().count("\n") == 5
 
 
 def test_text_of_another_script_gives_a_line_each_c307(trained: Path) -> None:

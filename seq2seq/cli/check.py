@@ -36,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
     config = load_config(Path(args.config), args.set)
     from seq2seq.cli.display import Preparation
+    from seq2seq.cli.doctor import quick_warnings
     from seq2seq.model.device import choose_device
     from seq2seq.training.prepare import prepare
 
@@ -43,12 +44,17 @@ def run(args: argparse.Namespace) -> int:
     progress = Preparation(lambda line: print(line, file=sys.stderr, flush=True))
     prepared = prepare(config, progress=progress)
     progress.end()
-    for message in prepared.messages:
+    settings = [word for setting in args.set for word in ("--set", setting)]
+    warnings, errors = quick_warnings(config.data, [args.config, *settings])
+    for message in [*prepared.messages, *warnings]:
         print(message)
     rows = [*_corpus_rows(config, prepared), *_model_rows(config, prepared), ("device", str(device))]
     for name, value in rows:
         print(f"  {name:<18} {value}")
-    train = ["seq2seq", "train", args.config, *(word for setting in args.set for word in ("--set", setting))]
+    if errors:
+        print(f"{args.config} can be trained with, but not well: mend the corpus first, where the doctor says error.")
+        return 0
+    train = ["seq2seq", "train", args.config, *settings]
     if config.run is None:
         train += ["--run", "DIR"]
     print(f"{args.config} is sound. Train with: {shlex.join(train)}")

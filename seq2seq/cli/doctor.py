@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shlex
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +29,8 @@ seq2seq doctor my.yaml --write-clean clean
 """
 
 _CONFIG_SUFFIXES = (".yaml", ".yml")
-_TRAIN_READS = 200_000  # lines of a file that `train` has examined
+_TRAIN_READS = 200_000  # lines of a file that `train` and `check` have examined
+_TABLE_SHOWS = 100  # lines in which a table has a tab
 _TRAIN_SAYS = 5  # lines about them at the most
 
 
@@ -161,6 +166,8 @@ def _corpus(args: argparse.Namespace) -> Corpus:
 
     given = args.corpus
     if len(given) == 1:
+        if args.columns is None:
+            _refuse_half_a_corpus(given[0])
         files = PairFiles(tsv=given[0], columns=args.columns or (1, 2))
         return Corpus({"train": (files,)}, (args.source_language, args.target_language))
     files = PairFiles(source=given[0], target=given[1])
@@ -168,9 +175,27 @@ def _corpus(args: argparse.Namespace) -> Corpus:
     return Corpus({"train": (files,)}, languages)
 
 
+def _refuse_half_a_corpus(path: str) -> None:
+    """ConfigError where a file that is given alone has no tab in its first lines: its translation was forgotten."""
+    from seq2seq.corpus.lines import read_lines
+    from seq2seq.errors import ConfigError, CorpusError
+
+    if Path(path).exists() and not Path(path).is_file():
+        return  # a folder or a pipe, which is refused as such
+    first: list[str] = []
+    # What cannot be read is examined as far as it goes.
+    with closing(read_lines(path, bad_lines="repair")) as lines, contextlib.suppress(CorpusError):
+        first += filter(None, islice(lines, _TABLE_SHOWS))
+    if first and not any("\t" in line for line in first):
+        raise ConfigError(
+            f"{path} has no tab in its first lines, as a table would: give the second file too, or --columns if it is "
+            "a table all the same."
+        )
+
+
 def _clean_folder(folder: Path, corpus: Corpus) -> Path:
     """The folder for a clean copy, made if need be; RunError where it would take the place of anything else."""
-    from seq2seq.diagnosis.cleaning import LOG, clean_files
+    from seq2seq.diagnosis.cleaning import clean_files
     from seq2seq.errors import RunError
 
     written = clean_files(folder, corpus.languages)
@@ -181,12 +206,9 @@ def _clean_folder(folder: Path, corpus: Corpus) -> Path:
                     raise RunError(
                         f"--write-clean {folder} would write over {path}, which is read; name another folder."
                     )
-    if not (folder / LOG).exists():
-        for output in written:
-            if output.exists():
-                raise RunError(
-                    f"--write-clean {folder} holds a file {output.name} of another origin; name another folder."
-                )
+    for output in written:
+        if output.exists():
+            raise RunError(f"--write-clean {folder} holds a file {output.name} already; name another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -225,13 +247,14 @@ def _peak_memory() -> float | None:
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
-# -- for `train` ------------------------------------------------------------------------------------------------------
+# -- for `train` and `check` -------------------------------------------------------------------------------------------
 
 
-def warnings_for_training(data: DataConfig, run: Path) -> list[str]:
-    """What the quick part of the examination finds that is worth a look, in five lines at the most; often none.
+def quick_warnings(data: DataConfig, where: Sequence[str]) -> tuple[list[str], int]:
+    """What the quick part of the examination finds that is worth a look, in five lines at the most, and how many of
+    all findings are errors; often nothing.
 
-    `run` is the folder of the run, whose config names the corpus.
+    `where` are the arguments with which `seq2seq doctor` says more.
     """
     from seq2seq.cli.doctor_report import visible
     from seq2seq.diagnosis.examination import Corpus, examine
@@ -239,11 +262,12 @@ def warnings_for_training(data: DataConfig, run: Path) -> list[str]:
     findings = examine(Corpus.of(data), shown=1, most=_TRAIN_READS).diagnosis.findings
     grave = [finding for finding in findings if finding.level != "note"]
     if not grave:
-        return []
+        return [], 0
     room = _TRAIN_SAYS - 1
     lines = [visible(_in_a_line(finding)) for finding in grave[:room]]
+    errors = sum(finding.level == "error" for finding in grave)
     more = f"{len(grave) - room} more, and where: " if len(grave) > room else "where: "
-    return [*lines, f"doctor      {more}seq2seq doctor {shlex.quote(str(run / 'config.yaml'))}"]
+    return [*lines, f"doctor      {more}{shlex.join(['seq2seq', 'doctor', *where])}"], errors
 
 
 def _in_a_line(finding: Finding) -> str:

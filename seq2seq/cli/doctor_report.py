@@ -75,6 +75,10 @@ def _vocabulary_table(uses: list[VocabularyUse]) -> Iterator[str]:
         return
     yield ""
     measured = max(use.measured for use in uses)
+    if not measured:
+        yield f"No vocabulary could be learnt from {uses[0].sample:,} pairs:"
+        yield from (f"  {use.size:>7,}  {use.failure}" for use in uses)
+        return
     yield f"Vocabularies, learnt from {uses[0].sample:,} pairs and measured on {measured:,} others:"
     yield "     size  side    pieces/word  letters/piece  mean pieces  99 % within  letters without a piece"
     for use in uses:

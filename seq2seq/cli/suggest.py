@@ -45,11 +45,14 @@ def run(args: argparse.Namespace) -> int:
     """Surveys, and prints or writes the config."""
     from seq2seq.cli.outputs import check_output
     from seq2seq.config.loading import parse_config
-    from seq2seq.errors import ConfigError
+    from seq2seq.errors import ConfigError, CorpusError
     from seq2seq.files import write_file
     from seq2seq.suggestion.writing import Request, suggest
 
     named = [*args.files, *(args.validation or []), *(args.test or [])]
+    for path in named:
+        if Path(path).is_dir():
+            raise CorpusError(f"{path} is a folder; a text file is expected.")
     output = None if args.output is None else Path(args.output)
     check_output(args.output, named)
     if output is not None and output.exists():

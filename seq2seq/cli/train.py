@@ -85,7 +85,7 @@ def _settings(args: argparse.Namespace) -> tuple[Config, Path]:
 
 def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, replace: bool) -> int:
     from seq2seq.cli.display import Display
-    from seq2seq.cli.doctor import warnings_for_training
+    from seq2seq.cli.doctor import quick_warnings
     from seq2seq.cli.signals import StopRequest
     from seq2seq.config.loading import dump_config
     from seq2seq.training.prepare import prepare
@@ -102,7 +102,7 @@ def _train(config: Config, folder: RunFolder, team: Team, *, resume: bool, repla
         for message in prepared.messages:
             display.said(message)
         if checkpoint is None:
-            for message in warnings_for_training(config.data, folder.path):
+            for message in quick_warnings(config.data, [str(folder.path / "config.yaml")])[0]:
                 display.said(message)
         with StopRequest() as stop:
             model = _model(config, prepared, checkpoint, folder.path)

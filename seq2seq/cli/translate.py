@@ -47,6 +47,8 @@ _PATIENCE = 0.1
 _LONGEST_WAIT = 1.0
 # Characters that are collected at the most, of lines as long as books.
 _MOST_TEXT = 4_000_000
+# Times as many parts as lines, from which on parts are counted as well.
+_MANY_PARTS = 2
 # Numbers of lines named in a message.
 _SHOWN = 5
 
@@ -156,7 +158,16 @@ def _translate_all(
     number = splits = unscored = 0
     hidden = not sys.stderr.isatty() or (output is sys.stdout and sys.stdout.isatty())
     with tqdm(total=total, unit=" lines", disable=hidden, dynamic_ncols=True, file=sys.stderr) as bar:
+        lines_ahead = 0
+
+        def told(done: int, of: int) -> None:
+            # The bar counts lines; it would stand still where a line is a book.
+            if of > _MANY_PARTS * lines_ahead:
+                bar.set_postfix_str(f"{done:,} of {of:,} parts" if done < of else "")
+
+        translator.told = told
         for chunk in _as_they_come(lines, most):
+            lines_ahead = len(chunk)
             for translation in work(chunk):
                 number += 1
                 unscored += not translation.is_finite

@@ -8,6 +8,7 @@ locale; bytes that are not are refused with file and line, or handled as `data.b
 from __future__ import annotations
 
 import io
+import shlex
 import unicodedata
 from collections.abc import Iterator
 from itertools import groupby
@@ -22,6 +23,8 @@ BadLines = Literal["refuse", "drop", "repair"]
 LONGEST_LINE = 16 << 20  # bytes; a small archive can unpack to one endless line, which must not eat the memory
 ADVICE = "Convert the file to UTF-8 text, or set data.bad_lines to drop or repair."
 _NUL_ADVICE = "Remove it, or set data.bad_lines to drop or repair."
+
+PUBLIC = ("multi30k", "tatoeba")  # what `seq2seq download` fetches into data/NAME, where configs/ look for it
 
 _LONG = 2_000  # characters of a line that is cleaned with care; see `_marks_in_order`
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -63,12 +66,12 @@ class Lines(Iterator["str | None"]):
 
     `number` is the line last given, from 1; `bad` and `repaired` count what was dropped and repaired so far, and
     `problem` says what was wrong with the last such line. `marked` tells of a byte order mark at the start, and
-    `carriage_returns` how many lines ended with CR and LF.
+    `carriage_returns` how many lines ended with CR and LF; `encoding` is another than UTF-8 where a mark says so.
     """
 
     def __init__(self, stream: BinaryIO, name: str, bad_lines: BadLines, advice: str) -> None:
         self.name, self.number, self.bad, self.repaired = name, 0, 0, 0
-        self.problem, self.marked, self.carriage_returns = "", False, 0
+        self.problem, self.marked, self.carriage_returns, self.encoding = "", False, 0, "UTF-8"
         self._stream, self._bad_lines, self._advice = stream, bad_lines, advice
         self._ended = False
 
@@ -136,6 +139,7 @@ class Lines(Iterator["str | None"]):
         for mark, encoding in _OTHER_ENCODINGS:
             if line.startswith(mark):
                 self.close()
+                self.encoding = encoding
                 raise CorpusError(f"{self.name} is {encoding} text; UTF-8 is expected. Convert the file to UTF-8.")
         self.marked = line.startswith(_BYTE_ORDER_MARK)
         return line.removeprefix(_BYTE_ORDER_MARK)
@@ -178,11 +182,22 @@ def _open(path: str | Path) -> BinaryIO:
     try:
         return full.open("rb", buffering=0)
     except FileNotFoundError:
-        raise CorpusError(f"There is no file {full}. Check the path.") from None
+        raise CorpusError(f"There is no file {full}. {way_to(full)}") from None
     except IsADirectoryError:
         raise CorpusError(f"{full} is a folder; a text file is expected.") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL character
         raise CorpusError(f"{full} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def way_to(missing: Path) -> str:
+    """What to do about a file that is not there: where it would be a public corpus's, how to fetch that."""
+    folder = missing.parent
+    if folder.name not in PUBLIC or folder.parent.name != "data":
+        return "Check the path."
+    fetch = ["seq2seq", "download", folder.name]
+    if folder != Path.cwd() / "data" / folder.name:  # where it goes by itself
+        fetch += ["--output", str(folder)]
+    return f"Check the path, or fetch the corpus with: {shlex.join(fetch)}"
 
 
 class _Joined(io.RawIOBase):

@@ -89,10 +89,11 @@ class ParallelCorpus:
     """The aligned pairs of one or more `PairFiles`, cleaned; iterate as often as needed.
 
     Line i of the source belongs to line i of the target. A pair with a blank side is dropped as a pair and counted;
-    repeated pairs are kept. `key` names the setting in messages ("data.train"). `keep` chooses pairs by their cleaned
-    source, which is how a corpus is split; the setting that names the files is then `files_key`. `report` describes
-    the last full pass, or what is `known` of the text beforehand. A pass raises CorpusError when the two sides differ
-    in length, when a line is bad (with bad_lines="refuse"), and when no pair remains.
+    repeated pairs are kept. `key` names the setting in messages ("data.train"), or is empty where none does. `keep`
+    chooses pairs by their cleaned source, which is how a corpus is split; the setting that names the files is then
+    `files_key`. `report` describes the last full pass, or what is `known` of the text beforehand. A pass raises
+    CorpusError when the two sides differ in length, when a line is bad (with bad_lines="refuse"), and when no pair
+    remains.
 
     In a table (`tsv`) only tabs separate columns, nothing quotes them, and columns not asked for are ignored. A row
     without the columns is a bad line; since it cannot be repaired, "repair" drops it too.
@@ -193,7 +194,7 @@ class ParallelCorpus:
     def _notes(self) -> list[str]:
         """What is odd about the files themselves, though it may be meant."""
         return [
-            f"{key}.source and {key}.target are the same file: {files.source}"
+            f"{' and '.join(named_paths(files, key))} are the same file: {files.source}"
             for files, key in zip(self.files, self._file_keys, strict=True)
             if files.source is not None and files.target is not None and _same_file(files.source, files.target)
         ]
@@ -209,8 +210,8 @@ class ParallelCorpus:
     def _nothing_left(self, report: PairReport) -> str:
         paths = [path for files in self.files for path in named_paths(files, "").values()]
         found = "; ".join(report.messages()) if report.read else "they hold no lines"
-        part = self.key.removeprefix("data.").replace("train", "training")
-        return f"There are no {part} pairs in {' and '.join(paths)}: {found}. Check {self.key}."
+        part = f"{self.key.removeprefix('data.').replace('train', 'training')} " if self.key else ""
+        return f"There are no {part}pairs in {' and '.join(paths)}: {found}. Check {self.key or 'them'}."
 
 
 def file_keys(key: str, files: Sequence[PairFiles]) -> list[str]:
@@ -219,12 +220,13 @@ def file_keys(key: str, files: Sequence[PairFiles]) -> list[str]:
 
 
 def named_paths(files: PairFiles, key: str) -> dict[str, str]:
-    """The paths of a pair of files by the setting that named each, the source's first."""
+    """The paths of a pair of files by the setting that named each, the source's first; without a key by what it is."""
     if files.tsv is not None:
-        return {f"{key}.tsv": files.tsv}
+        return {f"{key}.tsv" if key else "table": files.tsv}
     assert files.source is not None
     assert files.target is not None
-    return {f"{key}.source": files.source, f"{key}.target": files.target}
+    key = f"{key}." if key else ""
+    return {f"{key}source": files.source, f"{key}target": files.target}
 
 
 def _same_file(one: str, other: str) -> bool:

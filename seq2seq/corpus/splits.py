@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seq2seq.corpus.lines import way_to
 from seq2seq.corpus.pairs import ParallelCorpus, file_keys, named_paths, report_facts, report_from
 from seq2seq.errors import CorpusError
 
@@ -208,7 +209,7 @@ def _require(parts: Sequence[PairFiles], key: str) -> None:
                 mode = full.stat().st_mode
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or error
-                raise CorpusError(f"{path_key}: cannot find {full} ({reason}). Check the path.") from None
+                raise CorpusError(f"{path_key}: cannot find {full} ({reason}). {way_to(full)}") from None
             if not stat.S_ISREG(mode):
                 kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
                 raise CorpusError(f"{path_key}: {full} is {kind}; a text file that can be read again is expected.")

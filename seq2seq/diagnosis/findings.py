@@ -33,6 +33,7 @@ class Kind:
 KINDS: dict[str, Kind] = {
     # Files.
     "unreadable": Kind("the file cannot be read to its end", "Make or fetch the file again.", "error"),
+    "encoding": Kind("the file is not UTF-8 text", "Convert the file to UTF-8.", "error"),
     "unequal": Kind("the two sides have different numbers of lines", "Mend the place that is named.", "error"),
     "same-file": Kind("source and target are the same file", "Name the other file.", "error"),
     "empty": Kind("there is no pair", "Check the path.", "error"),

@@ -45,6 +45,11 @@ class Text:
     def sides(self) -> tuple[tuple[SideName, Side], tuple[SideName, Side]]:
         return ("source", self.source), ("target", self.target)
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing could be read of a side, which says all: without it the sides cannot be compared."""
+        return any(side.failure is not None and not len(side) for _, side in self.sides)
+
     @cached_property
     def filled(self) -> NDArray[np.bool_]:
         """Which pairs have something on both sides."""

@@ -48,7 +48,8 @@ def of_files(text: Text) -> list[Found]:
     is_table = text.files.tsv is not None
     for name, side in text.sides[:1] if is_table else text.sides:
         if side.failure is not None:
-            found.append(Found("unreadable", text, name, NO_LINES, side.failure, count=1))
+            kind = "unreadable" if side.encoding == "UTF-8" else "encoding"
+            found.append(Found(kind, text, name, NO_LINES, side.failure, count=1))
         if side.marked:
             found.append(Found("byte-order-mark", text, name, np.zeros(1, np.int64), "at the start", level="note"))
         if side.carriage_returns:
@@ -58,7 +59,7 @@ def of_files(text: Text) -> list[Found]:
     files = text.files
     if files.source is not None and files.target is not None and Path(files.source).samefile(files.target):
         found.append(Found("same-file", text, "pair", NO_LINES, count=len(text)))
-    if not text.filled.any():
+    if not text.filled.any() and not text.is_unread:
         found.append(Found("empty", text, "pair", NO_LINES, count=0, level="error"))
     return found
 

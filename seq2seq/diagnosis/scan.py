@@ -47,7 +47,7 @@ class Side:
     """One side of a text as numbers: signs, lengths in characters, hashes and cues of N lines.
 
     `codes` are the code points that occur, with how often and where first (counted from 0): a table of all of them
-    would take 13 MB a side. `failure` says why reading ended early.
+    would take 13 MB a side. `failure` says why reading ended early, `encoding` is that of a mark at the start.
     """
 
     file: str
@@ -61,6 +61,7 @@ class Side:
     marked: bool = False
     carriage_returns: int = 0
     failure: str | None = None
+    encoding: str = "UTF-8"
 
     def __len__(self) -> int:
         return len(self.signs)
@@ -120,6 +121,9 @@ class Collector:
         signs_N = signs_of(texts, joined, code_X, line_X, counts_NK, self._expected.scripts)
         for line, sign in self._marks:
             signs_N[line] |= np.uint32(sign)
+            if sign in (Sign.NOT_UTF8, Sign.NUL):
+                # The reader's own repair has put them there; no letter is lost in the file.
+                signs_N[line] &= ~np.uint32(Sign.REPLACEMENT)
         self._count_characters(code_X, line_X)
         self._look_at_words(texts, signs_N)
         self._cues += self._cues_of(code_X, ends_N, lengths_N, counts_NK).tobytes()
@@ -167,7 +171,7 @@ class Collector:
         cues: NDArray[np.uint8] = cues_N.astype(np.uint8)
         return cues
 
-    def finish(self, marked: bool, carriage_returns: int, failure: str | None) -> Side:
+    def finish(self, lines: Lines, failure: str | None) -> Side:
         self.flush()
         self._characters[0x0A] = 0  # the line ends are ours
         codes = np.flatnonzero(self._characters)
@@ -180,9 +184,10 @@ class Collector:
             codes,
             self._characters[codes],
             self._first_line[codes],
-            marked,
-            carriage_returns,
+            lines.marked,
+            lines.carriage_returns,
             failure,
+            lines.encoding,
         )
 
 
@@ -210,7 +215,7 @@ def _scan_file(path: str, expected: Expectation, most: int | None) -> Side:
 
     with closing(read_lines(path, bad_lines="repair")) as lines:
         failure = _each(lines, take, most)
-        return collector.finish(lines.marked, lines.carriage_returns, failure)
+        return collector.finish(lines, failure)
 
 
 def _scan_table(files: PairFiles, expected: tuple[Expectation, Expectation], most: int | None) -> tuple[Side, Side]:
@@ -228,7 +233,7 @@ def _scan_table(files: PairFiles, expected: tuple[Expectation, Expectation], mos
 
     with closing(read_lines(files.tsv, bad_lines="repair")) as lines:
         failure = _each(lines, take, most)
-        source, target = (collector.finish(lines.marked, lines.carriage_returns, failure) for collector in collectors)
+        source, target = (collector.finish(lines, failure) for collector in collectors)
     return source, target
 
 

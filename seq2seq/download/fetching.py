@@ -16,11 +16,12 @@ import datetime
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq.config.schema import PairFiles
+from seq2seq.download.part import drop_if_useless
 from seq2seq.download.table import PublicCorpus, PublicFile
 from seq2seq.download.transfer import Patience, Told, fetch, sha256_of
 from seq2seq.download.unpack import unpack
@@ -63,25 +64,45 @@ def download(
     should be.
     """
     refuse_to_replace(corpus, folder)
-    workshop = folder / WORKSHOP
-    workshop.mkdir(parents=True, exist_ok=True)
-    try:
+    with _all_or_nothing(corpus, folder) as placed:
+        workshop = folder / WORKSHOP
         arrived = [_bring(file, workshop, archives, begins(file), patience) for file in corpus.files]
-    except DownloadError:
-        for empty in (workshop, folder):  # nothing has come, so nothing is left
-            with contextlib.suppress(OSError):
-                empty.rmdir()
-        raise
-    refuse_to_replace(corpus, folder)  # somebody may have put something there meanwhile
-    for one in arrived:
-        one.text.replace(folder / one.file.name)
-    config = folder / config_name(corpus)
-    write_file(config, _config(corpus, folder))
-    write_file(folder / ORIGIN, _origin(corpus, arrived))
-    # Last, since it says that all is there.
-    write_file(folder / SUMS, "".join(f"{one.text_sha256}  {one.file.name}\n" for one in arrived))
+        refuse_to_replace(corpus, folder)  # somebody may have put something there meanwhile
+        config = folder / config_name(corpus)
+        placed += [config, folder / ORIGIN, *(folder / one.file.name for one in arrived)]
+        for one in arrived:
+            one.text.replace(folder / one.file.name)
+        write_file(config, _config(corpus, folder))
+        write_file(folder / ORIGIN, _origin(corpus, arrived))
+        # Last, since it says that all is there.
+        write_file(folder / SUMS, "".join(f"{one.text_sha256}  {one.file.name}\n" for one in arrived))
     shutil.rmtree(workshop, ignore_errors=True)
     return config
+
+
+@contextlib.contextmanager
+def _all_or_nothing(corpus: PublicCorpus, folder: Path) -> Iterator[list[Path]]:
+    """Makes the folder and the workshop in it; where the download fails, only what the next try can use stays.
+
+    Those are archives and parts of them. Texts, the files that have been `placed`, and folders made here that hold
+    nothing go again.
+    """
+    workshop = folder / WORKSHOP
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    placed: list[Path] = []
+    workshop.mkdir(parents=True, exist_ok=True)
+    try:
+        yield placed
+    except BaseException:
+        for file in corpus.files:
+            placed.append(workshop / file.name)
+            drop_if_useless(workshop / file.archive)
+        for path in placed:
+            path.unlink(missing_ok=True)
+        for path in (workshop, *made):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        raise
 
 
 def refuse_to_replace(corpus: PublicCorpus, folder: Path) -> None:
@@ -133,7 +154,7 @@ def _bring(file: PublicFile, workshop: Path, archives: Path | None, told: Told, 
             raise DownloadError(
                 f"There is no {given}, which --from should hold; it is fetched from {file.addresses[0]}"
             )
-        return _checked(file, given, text, f"{given.name}, given")
+        return _checked(file, given, text, f"{given.name}, given", str(given))
     kept = _kept(archive)
     if kept is not None:
         return _checked(file, archive, text, kept)
@@ -154,13 +175,15 @@ def _bring(file: PublicFile, workshop: Path, archives: Path | None, told: Told, 
     raise AssertionError("every file has an address")
 
 
-def _checked(file: PublicFile, archive: Path, text: Path, address: str) -> Arrived:
+def _checked(file: PublicFile, archive: Path, text: Path, address: str, named: str | None = None) -> Arrived:
+    """What a file is, once it is known to be right. `named` is the archive for a person, where no address gave it."""
     unpack(archive, text, member=file.member, largest=file.largest_text)
     text_sha256 = sha256_of(text)
     if file.text_sha256 is not None and text_sha256 != file.text_sha256:
         text.unlink()
+        named = named or f"{file.archive} from {address}"
         raise DownloadError(
-            f"{file.archive} from {address} holds another text than is known (SHA-256 {text_sha256[:12]}..., and "
+            f"{named} holds another text than is known (SHA-256 {text_sha256[:12]}..., and "
             f"{file.text_sha256[:12]}... was expected)."
         )
     return Arrived(file, address, sha256_of(archive), text_sha256, text)

@@ -10,6 +10,13 @@ from pathlib import Path
 from seq2seq.files import write_file
 
 
+def drop_if_useless(file: Path) -> None:
+    """Remove what has come of a file where no other try can go on from it: nothing, or nothing that tells of what."""
+    part = Part(file, "")
+    if not part.path.exists() or not part.path.stat().st_size or not part.is_noted:
+        part.drop()
+
+
 class Part:
     """What has come of a file so far, and what must be so for the rest to belong to it."""
 
@@ -23,6 +30,11 @@ class Part:
                 self.validator = note["validator"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether it is known, from any address, by what the rest will be known."""
+        return self._note.exists()
 
     @property
     def size(self) -> int:

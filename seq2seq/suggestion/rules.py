@@ -37,6 +37,7 @@ RECIPES = (
 VALIDATION_PAIRS = 1000  # enough to tell two checkpoints apart by BLEU
 FRACTIONS = (0.01, 0.1)  # no less and no more is split off
 FEWEST_PAIRS = 20  # with fewer there is nothing to learn, and nothing to split off
+FEWEST_SOURCES = 3  # different ones: one each to train on, to validate with and to test with
 MAX_LENGTHS = (100, 150, 200, 300)  # pieces
 TOO_LONG = 0.005  # share of pairs that may be lost to max_length
 PIECES_A_WORD = 1.4  # about, with vocabularies of this size: to estimate the number of updates

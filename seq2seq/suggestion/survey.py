@@ -52,6 +52,10 @@ class Survey:
     messages: tuple[str, ...]
 
     @property
+    def different_sources(self) -> int:
+        return self.pairs - self.repeated - self.retranslated
+
+    @property
     def words(self) -> int:
         """Of the longer side: what there is to learn from."""
         return max(self.source.words, self.target.words)
@@ -64,7 +68,7 @@ class Survey:
 
 def survey(files: Sequence[PairFiles]) -> Survey:
     """Read a corpus once. Lines that cannot be used are left out and counted; CorpusError where none can."""
-    corpus = ParallelCorpus(files, key="the corpus", bad_lines="drop")
+    corpus = ParallelCorpus(files, key="", bad_lines="drop")
     source, target = _Counting(), _Counting()
     sources, pairs = array("Q"), array("Q")
     for one, other in corpus:

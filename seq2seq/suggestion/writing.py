@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from seq2seq.errors import CorpusError, VocabularySizeError
 from seq2seq.suggestion.rules import (
     FEWEST_PAIRS,
+    FEWEST_SOURCES,
     MAX_LENGTHS,
     TOO_LONG,
     Recipe,
@@ -56,7 +57,11 @@ def suggest(request: Request, folder: Path | None) -> str:
     """
     found = survey([request.train])
     if found.pairs < FEWEST_PAIRS:
-        raise CorpusError(f"{found.pairs} pairs are too few to learn from; {FEWEST_PAIRS} are the least.")
+        pairs = "1 pair is" if found.pairs == 1 else f"{found.pairs} pairs are"
+        raise CorpusError(f"{pairs} too few to learn from; {FEWEST_PAIRS} are the least.")
+    if found.different_sources < FEWEST_SOURCES:
+        alike = "all the same" if found.different_sources == 1 else f"only {found.different_sources} different ones"
+        raise CorpusError(f"The {found.pairs:,} source sentences are {alike}; there is nothing to learn from them.")
     recipe = recipe_for(found.words)
     train = _training_part(request, found)
     vocab_size, shared, tokenizer = _vocabulary(train, recipe, shared=found.one_script)

@@ -92,6 +92,7 @@ class Translator:
     """A model with its tokenizer, ready to translate on one device.
 
     `decoding` may be exchanged at any time; `risk` chooses by minimum Bayes risk in place of the model's own score.
+    `told` hears after each batch how many parts of lines are translated, and of how many: a line may be a book.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Translator:
         self.shortlist: Shortlist | None = None
         self.risk: LeastRisk | None = None
         self.unknown_words: UnknownWords | None = None
+        self.told: Callable[[int, int], None] = lambda done, of: None
         self.target_language, self.longest_source = data.target_language, data.max_length
         self.device = device
 
@@ -211,6 +213,7 @@ class Translator:
             found = chain.from_iterable(in_halves(rows, search_rows))
             for (job, place), hypotheses in zip(batch, found, strict=True):
                 job.found[place] = hypotheses
+            self.told(first + len(batch), len(parts))
         return jobs
 
     def _parts(self, line: str) -> list[list[int]]:
