@@ -82,14 +82,18 @@ def test_a_signal_at_any_moment_of_the_start_ends_the_command(
 @posix_only
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=str)
 def test_a_signal_is_an_exception_that_knows_its_number(number: signal.Signals) -> None:
-    with pytest.raises(Terminated) as ended, interruptible():
-        signal.raise_signal(number)
-    assert ended.value.number == number
-    with StopRequest() as stop:
-        signal.raise_signal(number)
-        assert stop.asked()
-    with pytest.raises(Terminated):
-        stop.end_as_asked()
+    before = signal.signal(number, signal.SIG_DFL)  # nohup ignores SIGHUP, which the program respects
+    try:
+        with pytest.raises(Terminated) as ended, interruptible():
+            signal.raise_signal(number)
+        assert ended.value.number == number
+        with StopRequest() as stop:
+            signal.raise_signal(number)
+            assert stop.asked()
+        with pytest.raises(Terminated):
+            stop.end_as_asked()
+    finally:
+        signal.signal(number, before)
 
 
 @posix_only

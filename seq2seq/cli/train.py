@@ -172,7 +172,7 @@ def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tok
         if not folder.has("best"):
             return None, None
         raise CheckpointError(
-            f"{folder.path} has a best checkpoint and no {folder.path / 'last'}, which a resume goes on from. Restore "
+            f"There is {folder.path / 'best'} and no {folder.path / 'last'}, which a resume goes on from. Restore "
             "it from a copy of the run, or train anew with --overwrite; best still translates."
         )
     return open_checkpoint(folder, "last", config, with_training=True)
