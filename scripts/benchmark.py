@@ -34,7 +34,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command itself does; it must come before torch
+if "OMP_WAIT_POLICY" not in os.environ:  # as the command itself does; it must come before torch
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ.setdefault("GOMP_SPINCOUNT", "6000")
 
 import numpy as np
 import torch
