@@ -34,15 +34,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-if "OMP_WAIT_POLICY" not in os.environ:  # as the command itself does; it must come before torch
-    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-    os.environ.setdefault("GOMP_SPINCOUNT", "6000")
+
+from seq2seq.cli.main import VERBS, settle_threads
+
+settle_threads()  # as the command itself does; it must come before torch
 
 import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from seq2seq.cli.main import VERBS
 from seq2seq.config.schema import ModelConfig, TokenizerConfig, TrainingConfig
 from seq2seq.corpus.batches import Batch, BatchSampler, collate, collate_sources
 from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus

@@ -101,15 +101,22 @@ def entry() -> NoReturn:
     sys.exit(status)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line, such as ["score", "out.de", "--reference", "ref.de"], and gives back its status."""
-    _write_utf8()
-    # Before torch is loaded. Threads that spin while they wait for one another take the processor from the very thread
-    # they wait for as soon as any other program runs; training was seen to become twenty times slower. A little of it
-    # is worth its price (GNU's OpenMP counts turns; docs/performance.md).
+def settle_threads() -> None:
+    """How threads wait for one another, unless the user has said; to be called before torch is loaded.
+
+    Threads that spin while they wait take the processor from the very thread they wait for as soon as any other program
+    runs; training was seen to become twenty times slower. A little of it is worth its price (GNU's OpenMP counts turns;
+    docs/performance.md).
+    """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", "6000")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line, such as ["score", "out.de", "--reference", "ref.de"], and gives back its status."""
+    _write_utf8()
+    settle_threads()
     try:
         with interruptible():
             _refuse_to_stand_nowhere()

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
+from seq2seq.model.gru import column_sums, whole_steps
 from seq2seq.model.kernels import kernels_for
 
-# Numbers in one chunk of logits of both readings, and the rows of whole steps; see loss.py.
+# Numbers in one chunk of logits of both readings; see loss.py.
 _CHUNK = {"cpu": 2**22}
 _CHUNK_ELSEWHERE = 2**26
-_STEP = 64
 
 
 class _ConsistentLoss(torch.autograd.Function):
@@ -47,15 +47,15 @@ class _ConsistentLoss(torch.autograd.Function):
         V = len(weight_VE)
         device = readings_2NE.device
         wide = torch.float64 if readings_2NE.dtype == torch.float64 else torch.float32
-        x_2PE = nn.functional.pad(readings_2NE.to(dtype), (0, 0, 0, -N % _STEP))
-        gold_P = nn.functional.pad(gold_N, (0, -N % _STEP))
+        x_2PE = nn.functional.pad(readings_2NE.to(dtype), (0, 0, 0, whole_steps(N) - N))
+        gold_P = nn.functional.pad(gold_N, (0, whole_steps(N) - N))
         cast_weight_VE, wide_bias_V = weight_VE.to(dtype), bias_V.detach().to(wide)
         grad_x_2PE = torch.empty_like(x_2PE)
         grad_weight_VE = torch.zeros(weight_VE.shape, dtype=wide, device=device)
         grad_bias_V = torch.zeros(V, dtype=wide, device=device)
         nll, log_sums, apart = torch.zeros((3,), dtype=wide, device=device)
-        ones_1R = torch.ones((1, 2 * x_2PE.shape[1]), dtype=dtype, device=device)
-        size = max(1, _CHUNK.get(device.type, _CHUNK_ELSEWHERE) // (2 * V) // _STEP) * _STEP
+        step = whole_steps(1)
+        size = max(1, _CHUNK.get(device.type, _CHUNK_ELSEWHERE) // (2 * V) // step) * step
         for first in range(0, N, size):
             gold_C = gold_P[first : first + size]
             C, real = len(gold_C), min(size, N - first)
@@ -69,7 +69,7 @@ class _ConsistentLoss(torch.autograd.Function):
             grad_RV = grad_2CV.view(2 * C, V)
             grad_x_2PE[:, first : first + size] = torch.mm(grad_RV, cast_weight_VE).view(2, C, E)
             grad_weight_VE += grad_RV.t() @ x_RE
-            grad_bias_V += (ones_1R[:, : 2 * C] @ grad_RV).squeeze(0)
+            grad_bias_V += column_sums(grad_RV)
         loss = (1.0 - smoothing) * nll + strength / 4 * apart
         if smoothing:  # the same for every word, so it never touches the N·V numbers; see loss.py
             x_sum_E, weight_sum_E = readings_2NE.sum(dim=(0, 1), dtype=wide), weight_VE.sum(dim=0, dtype=wide)

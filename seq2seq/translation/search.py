@@ -109,15 +109,15 @@ def search(
     for step in range(1, max(limits) + 1):
         log_probability_RC, token_RC, state = model.step(previous_R, state, K)
         beam, parent_BK = _extend(beam, log_probability_RC, token_RC, settings.eos)
-        done_B = _is_done(beam, step, settings) & ~beam.collected_B
+        done_B, staying = _is_done(beam, step, settings) & ~beam.collected_B, None
         if done_B.any():
             for number, hypotheses in _collect(beam.keep(done_B.nonzero().squeeze(1)), settings):
                 results[number] = hypotheses
             beam.collected_B |= done_B
-        going_on = (~beam.collected_B).nonzero().squeeze(1)
-        if len(going_on) == 0:
-            break
-        staying = _staying(beam.collected_B, going_on)
+            going_on = (~beam.collected_B).nonzero().squeeze(1)
+            if len(going_on) == 0:
+                break
+            staying = _staying(beam.collected_B, going_on)
         if staying is not None:
             state = state.select(_rows(parent_BK, staying), staying)
             beam = beam.keep(staying)
