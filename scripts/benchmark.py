@@ -9,7 +9,7 @@ update by update, and medians are compared.
     --embedding 256 --hidden 512 --vocabulary 8000 --tokens 1000     sizes
     --attention general --decoders parallel,step                     kinds
     --precisions bf16,fp32 --threads 2 --device cpu                  how and where
-    --updates 30                                                     of each, after five to warm up
+    --updates 30                                                     of each, after as many to warm up
     --run RUN --source FILE      translate a file with a trained model, not random sentences with a random one
     --json FILE                  all figures, for programs
 
@@ -20,6 +20,7 @@ output, and so the work, is that of a model that has learnt something.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -41,26 +42,30 @@ settle_threads()  # as the command itself does; it must come before torch
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from seq2seq.config.schema import ModelConfig, TokenizerConfig, TrainingConfig
-from seq2seq.corpus.batches import Batch, BatchSampler, collate, collate_sources
+from seq2seq.corpus.batches import BatchSampler, collate, collate_sources
 from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus
 from seq2seq.corpus.subwords import BOS, EOS
 from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.model.compact import compact, computes_in_int8
 from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel, build_model
+from seq2seq.training.gradients import Gradients
 from seq2seq.training.optimizer import build_optimizer
+from seq2seq.training.team import ALONE
 from seq2seq.training.trainer import peak_memory_mb
 from seq2seq.translation.search import SearchSettings, search
 from seq2seq.translation.translator import Translator
 
 PARTS = ("training", "translation", "preparation", "start")
 
-WARM_UP = 5
+SMOOTHING = 0.1
 SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
 Row = dict[str, Any]
+Indices = NDArray[np.int64]
 
 
 def main() -> int:
@@ -226,25 +231,24 @@ def training(args: argparse.Namespace, device: torch.device) -> list[Row]:
     """Whole updates: forward, backward, clipping, Adam."""
     corpus = random_corpus(args.vocabulary, SENTENCES * 29)
     sampler = BatchSampler(corpus.source.lengths, corpus.target.lengths, batch_tokens=args.tokens, seed=1)
-    plan = sampler.epoch(0)[: WARM_UP + args.updates]
-    batches = [collate(corpus, indices).to(device) for indices in plan]
+    plan = sampler.epoch(0)[: args.updates]
     forms = [(kind, name) for kind in args.decoders.split(",") for name in args.precisions.split(",")]
     models = {form: make(form[0], args).to(device).train() for form in forms}
-    optimizers = {form: build_optimizer(model, TrainingConfig()) for form, model in models.items()}
+    updates = {form: updating(model, corpus, form[1], device) for form, model in models.items()}
     speeds: dict[tuple[str, str], list[float]] = {form: [] for form in forms}
-    for number, batch in enumerate(batches):
-        for form in forms:
-            work = update(models[form], optimizers[form], batch, choose_precision(form[1], device))
-            seconds = timed(work, device)
-            if number >= WARM_UP:
-                speeds[form].append(batch.tokens / seconds)
+    for warm in (False, True):  # first all shapes of products are met, for which a library prepares itself
+        for number, indices in enumerate(plan):
+            for form in forms:
+                work = functools.partial(updates[form], indices, plan[number + 1 : number + 2])
+                seconds = timed(work, device)
+                if warm:
+                    speeds[form].append(real_tokens(corpus, indices) / seconds)
     rows = []
     for form in forms:
-        products, tokens = Products(), 0
-        for batch in batches[:3]:
-            with products:
-                update(models[form], optimizers[form], batch, choose_precision(form[1], device))()
-            tokens += batch.tokens
+        products, tokens = Products(), sum(real_tokens(corpus, indices) for indices in plan[:3])
+        for indices in plan[:3]:
+            with products, precision_context(device, choose_precision(form[1], device)):
+                models[form].loss(collate(corpus, indices).to(device), SMOOTHING)[0].backward()
         limit = tokens / products.seconds(device)
         rows.append(
             {
@@ -282,16 +286,15 @@ def profiled(args: argparse.Namespace, device: torch.device) -> list[Row]:
 
     corpus = random_corpus(args.vocabulary, SENTENCES * 29)
     sampler = BatchSampler(corpus.source.lengths, corpus.target.lengths, batch_tokens=args.tokens, seed=1)
-    batches = [collate(corpus, indices).to(device) for indices in sampler.epoch(0)[: WARM_UP + args.updates]]
+    plan = sampler.epoch(0)[: args.updates]
     model = make(args.decoders.split(",")[0], args).to(device).train()
-    optimizer = build_optimizer(model, TrainingConfig())
-    precision = choose_precision(args.precisions.split(",")[0], device)
-    for batch in batches[:WARM_UP]:
-        update(model, optimizer, batch, precision)()
+    update = updating(model, corpus, args.precisions.split(",")[0], device)
+    for indices in plan:
+        update(indices, [])
     cuda = [ProfilerActivity.CUDA] if device.type == "cuda" else []
     with profile(activities=[ProfilerActivity.CPU, *cuda]) as found:
-        for batch in batches[WARM_UP:]:
-            update(model, optimizer, batch, precision)()
+        for indices in plan:
+            update(indices, [])
     spent: Counter[str] = Counter()
     for event in found.key_averages():
         seconds = event.self_device_time_total if cuda else event.self_cpu_time_total
@@ -303,18 +306,24 @@ def profiled(args: argparse.Namespace, device: torch.device) -> list[Row]:
     ]
 
 
-def update(
-    model: TranslationModel, optimizer: torch.optim.Optimizer, batch: Batch, precision: torch.dtype
-) -> Callable[[], None]:
-    def work() -> None:
-        optimizer.zero_grad(set_to_none=True)
-        with precision_context(batch.src_BS.device, precision):
-            loss, _ = model.loss(batch, 0.1)
-        (loss / batch.tokens).backward()
+def updating(
+    model: TranslationModel, corpus: EncodedCorpus, precision: str, device: torch.device
+) -> Callable[[Indices, list[Indices]], None]:
+    """What the trainer does in an update: forward, backward, clipping, Adam."""
+    optimizer = build_optimizer(model, TrainingConfig())
+    chosen = choose_precision(precision, device)
+    gradients = Gradients(model, corpus, SMOOTHING, device, chosen, ALONE, print)
+
+    def work(indices: Indices, following: list[Indices]) -> None:
+        gradients.compute([indices], following)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 
     return work
+
+
+def real_tokens(corpus: EncodedCorpus, indices: Indices) -> int:
+    return int(corpus.target.lengths_of(indices).sum()) + len(indices)
 
 
 def translation(args: argparse.Namespace, device: torch.device) -> list[Row]:
