@@ -19,6 +19,7 @@ from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_context
 from seq2seq.model.regularisation import NONE, Regularisation
 from seq2seq.model.translation_model import TranslationModel
+from seq2seq.training.shared_memory import SharedSums, shared_sums
 from seq2seq.training.team import Team
 
 Indices = NDArray[np.int64]
@@ -42,6 +43,8 @@ class Gradients:
         self.device, self.precision, self.team, self.said = device, precision, team, said
         self.harder = harder
         self._ahead = Ahead(self._batch)
+        self._met = False
+        self._shared: SharedSums | None = None
 
     def compute(
         self, group: Sequence[Indices], following: Sequence[Indices] = (), scale: float = 1.0
@@ -114,13 +117,20 @@ class Gradients:
         return parts[:longest] + parts[longest + 1 :]
 
     def _add_up(self, counts: Tensor) -> None:
-        """Sum gradients and counts over all processes: one message, since each costs the time of many numbers."""
+        """Sum gradients and counts over all processes, as one row: each message costs the time of many numbers."""
         parameters = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         for parameter in parameters:
             if parameter.grad is None:  # no batch was left for this process
                 parameter.grad = torch.zeros_like(parameter)
-        flat = torch.cat([parameter.grad.flatten() for parameter in parameters if parameter.grad is not None])
-        self.team.add_up(flat, counts)
+        gradients = self._gradients()
+        if not self._met:
+            self._met, count = True, sum(gradient.numel() for gradient in gradients)
+            self._shared = shared_sums(self.team, count) if self.device.type == "cpu" else None
+        if self._shared is not None:
+            flat = self._shared.add_up(gradients, counts)
+        else:
+            flat = torch.cat([gradient.flatten() for gradient in gradients])
+            self.team.add_up(flat, counts)
         parts = torch.split(flat, [parameter.numel() for parameter in parameters])
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter)
