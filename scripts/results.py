@@ -1,7 +1,7 @@
 """The tables of docs/results.md, row by row: `python scripts/results.py run ROW ...` trains, scores and records.
 
     run ROW [ROW ...]      train each row's seeds, translate its test set once, and write docs/results/ROW-SEED.json
-    run --group attention  all rows of a group: recipes, techniques, attention
+    run --group attention  all rows of a group: recipes, small, techniques, attention
     list                   the rows, and which of them are recorded
     table                  docs/results.md from what is recorded
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -28,6 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ROOT / "docs" / "results"
@@ -43,42 +46,57 @@ class Row:
     config: str
     settings: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (1,)
+    plain: bool = False  # nothing of the config but its data: what the defaults make of them
+    pairs: int | None = None  # only so many of the training pairs, the first ones
+    members: str | None = None  # no training: an ensemble of the seeds of this row
 
 
-EN_DE = "multi30k_en_de.yaml"
+EN_DE, QUICK, LOW = "multi30k_en_de.yaml", "multi30k_en_de_quick.yaml", "low_resource.yaml"
 KINDS = ("multi_head", "qkv", "general", "my", "dot", "additive", "tanh", "none")
+SEEDS = (1, 2, 3)
 ROWS: dict[str, Row] = {
-    "multi30k-en-de": Row("recipes", "Multi30k en→de", EN_DE, (), (1, 2, 3)),
-    "multi30k-de-en": Row("recipes", "Multi30k de→en", "multi30k_de_en.yaml", (), (1, 2, 3)),
+    "multi30k-en-de": Row("recipes", "Multi30k en→de", EN_DE, seeds=SEEDS),
+    "multi30k-en-de-quick": Row("recipes", "Multi30k en→de, quick", QUICK, seeds=SEEDS),
+    "multi30k-de-en": Row("recipes", "Multi30k de→en", "multi30k_de_en.yaml", seeds=SEEDS),
     "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
     "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
+    "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
+    "low-resource": Row("small", "5,000 pairs of Multi30k en→de, the preset", LOW, pairs=5000),
+    "low-resource-plain": Row("small", "the same pairs, the defaults", LOW, pairs=5000, plain=True),
+    "tatoeba-en-zh-plain": Row("small", "Tatoeba en→zh, the defaults", "tatoeba_en_zh.yaml", plain=True),
+    "tatoeba-zh-en-plain": Row("small", "Tatoeba zh→en, the defaults", "tatoeba_zh_en.yaml", plain=True),
     **{
-        f"attention-{kind}": Row(
-            "attention", f"`{kind}`", EN_DE, (f"model.attention.kind={kind}",), (1, 2, 3) if kind == KINDS[0] else (1,)
-        )
-        for kind in KINDS
+        f"attention-{kind}": Row("attention", f"`{kind}`", QUICK, (f"model.attention.kind={kind}",))
+        for kind in KINDS[1:]
     },
-    "attention-step": Row("attention", "`multi_head`, decoder `step`", EN_DE, ("model.decoder.kind=step",)),
-    "attention-after-2": Row("attention", "`multi_head`, two layers, `after`", EN_DE, ("model.decoder.layers=2",)),
+    "attention-step": Row("attention", "`multi_head`, decoder `step`", QUICK, ("model.decoder.kind=step",)),
+    "attention-after-2": Row("attention", "`multi_head`, two layers, `after`", QUICK, ("model.decoder.layers=2",)),
     "attention-between-2": Row(
         "attention",
         "`multi_head`, two layers, `between`",
-        EN_DE,
+        QUICK,
         ("model.decoder.layers=2", "model.decoder.attend=between"),
     ),
     "technique-word-dropout": Row(
-        "techniques", "source word dropout 0.1", EN_DE, ("training.source_word_dropout=0.1",)
+        "techniques", "source word dropout 0.1", QUICK, ("training.source_word_dropout=0.1",)
     ),
-    "technique-variational": Row("techniques", "variational dropout", EN_DE, ("model.variational_dropout=true",)),
-    "technique-ema": Row("techniques", "moving average of the weights", EN_DE, ("training.average=ema",)),
-    "technique-r-drop": Row("techniques", "R-Drop, strength 3", EN_DE, ("training.r_drop=3",)),
-    "technique-bpe-dropout": Row("techniques", "BPE-dropout 0.1", EN_DE, ("training.subword_sampling=0.1",)),
-    "technique-layer-norm": Row("techniques", "layer normalisation", EN_DE, ("model.layer_norm=true",)),
+    "technique-variational": Row("techniques", "variational dropout", QUICK, ("model.variational_dropout=true",)),
+    "technique-ema": Row("techniques", "moving average of the weights", QUICK, ("training.average=ema",)),
+    "technique-r-drop": Row("techniques", "R-Drop, strength 3", QUICK, ("training.r_drop=3",)),
+    "technique-bpe-dropout": Row("techniques", "BPE-dropout 0.1", QUICK, ("training.subword_sampling=0.1",)),
+    "technique-layer-norm": Row("techniques", "layer normalisation", QUICK, ("model.layer_norm=true",)),
+    "technique-encoder-2": Row(
+        "techniques", "two encoder layers, residual", QUICK, ("model.encoder.layers=2", "model.residual=true")
+    ),
+    "technique-no-smoothing": Row("techniques", "without label smoothing", QUICK, ("training.label_smoothing=0",)),
 }
+# A row that stands in another table as well: what the others there are compared with.
+BASES = {"attention": "multi30k-en-de-quick", "techniques": "multi30k-en-de-quick"}
 HEADINGS = {
     "recipes": "Recipes",
-    "techniques": "Techniques, each alone beside the recipe en→de",
-    "attention": "Attention, everything else equal",
+    "small": "Beside the defaults",
+    "techniques": "Techniques, each alone beside the quick recipe",
+    "attention": "Attention, everything else equal to the quick recipe",
 }
 
 
@@ -119,27 +137,31 @@ def record_of(name: str, seed: int) -> Path:
 
 
 def run(names: Sequence[str], args: argparse.Namespace) -> None:
-    tasks = []
-    for name in names:
-        seeds = ROWS[name].seeds if args.seeds is None else [int(seed) for seed in args.seeds.split(",")]
-        tasks += [(name, seed) for seed in seeds if not record_of(name, seed).exists()]
-    with ThreadPoolExecutor(args.jobs) as pool:
-        for line in pool.map(lambda task: train_and_record(*task, args), tasks):
-            print(line, flush=True)
+    for together in (False, True):  # ensembles when all their members are there
+        tasks = [
+            (name, seed)
+            for name in names
+            if (ROWS[name].members is not None) == together
+            for seed in (ROWS[name].seeds if args.seeds is None else map(int, args.seeds.split(",")))
+            if not record_of(name, seed).exists()
+        ]
+        with ThreadPoolExecutor(args.jobs) as pool:
+            for line in pool.map(lambda task: train_and_record(task[0], task[1], args), tasks):
+                print(line, flush=True)
 
 
 def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
-    row, folder = ROWS[name], RUNS / f"{name}-{seed}"
-    settings = [*paths(row.config, Path(args.corpora)), *row.settings, *args.set]
-    settings += [f"seed={seed}", f"training.threads={args.threads}"]
-    command = ["train", str(ROOT / "configs" / row.config), "--run", str(folder), "--overwrite"]
-    for setting in settings:
-        command += ["--set", setting]
-    began = time.time()
-    seq2seq(*command)
-    found = json.loads(seq2seq("evaluate", str(folder), "--json", "--output", str(folder / "test.out")))
-    end = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    best = json.loads((folder / "best" / "checkpoint.json").read_text(encoding="utf-8"))
+    """Train a row with a seed (or put its members together), translate the test set, and write the record."""
+    row, folder, began = ROWS[name], RUNS / f"{name}-{seed}", time.time()
+    if row.members:
+        folders = [RUNS / f"{row.members}-{number}" for number in ROWS[row.members].seeds]
+    else:
+        train(row, seed, folder, args)
+        folders = [folder]
+    output = RUNS / f"{name}-{seed}.out"
+    found = json.loads(seq2seq("evaluate", *map(str, folders), "--json", "--output", str(output)))
+    ends = [json.loads(run.joinpath("metrics.jsonl").read_text("utf-8").splitlines()[-1]) for run in folders]
+    best = json.loads((folders[0] / "best" / "checkpoint.json").read_text(encoding="utf-8"))
     record = {
         "row": name,
         "seed": seed,
@@ -149,13 +171,14 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
         "bleu_signature": found["bleu"]["signature"],
         "chrf": found["chrf"]["score"],
         "chrf_signature": found["chrf"]["signature"],
-        "bleu_lower": lower_cased(folder, found["bleu"]["signature"]),
-        "validation": best.get("scores"),
-        "training_minutes": round(end["elapsed_seconds"] / 60, 1),
+        "bleu_lower": lower_cased(folders[0], output, found["bleu"]["signature"]),
+        "validation": None if row.members else best.get("scores"),
+        "training_minutes": round(sum(end["elapsed_seconds"] for end in ends) / 60, 1),
         "threads": args.threads,
         "jobs": args.jobs,
         "load": round(os.getloadavg()[0], 1),
-        "megabytes": round((folder / "best" / "weights.safetensors").stat().st_size / 2**20, 1),
+        "parameters": sum(map(parameters, folders)),
+        "megabytes": round(sum(size(run) for run in folders) / 2**20, 1),
         "date": time.strftime("%Y-%m-%d", time.localtime(began)),
     }
     RECORDS.mkdir(parents=True, exist_ok=True)
@@ -163,28 +186,62 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
     return f"{name} seed {seed}: BLEU {record['bleu']:.2f}, {record['training_minutes']} minutes"
 
 
-def paths(config: str, corpora: Path) -> list[str]:
-    """Where the corpus of a config lies."""
-    if config.startswith("tatoeba"):
+def train(row: Row, seed: int, folder: Path, args: argparse.Namespace) -> None:
+    config = ROOT / "configs" / row.config
+    if row.plain:
+        config = RUNS / f"plain-{row.config}"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        told = yaml.safe_load((ROOT / "configs" / row.config).read_text(encoding="utf-8"))
+        config.write_text(yaml.safe_dump({"data": told["data"]}), encoding="utf-8")
+    settings = [*paths(row, Path(args.corpora)), *row.settings, *args.set]
+    settings += [f"seed={seed}", f"training.threads={args.threads}"]
+    command = ["train", str(config), "--run", str(folder), "--overwrite"]
+    for setting in settings:
+        command += ["--set", setting]
+    seq2seq(*command)
+
+
+def parameters(run: Path) -> int:
+    """The numbers that were learnt."""
+    from safetensors import safe_open
+
+    with safe_open(run / "best" / "weights.safetensors", "numpy") as weights:
+        return sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+
+
+def size(run: Path) -> int:
+    return (run / "best" / "weights.safetensors").stat().st_size
+
+
+def paths(row: Row, corpora: Path) -> list[str]:
+    """Where the corpus of a row lies, or the first pairs of it."""
+    if row.config.startswith("tatoeba"):
         return [f"data.train.tsv={corpora / 'tatoeba' / 'cmn-eng.tsv'}"]  # the columns are the config's
-    source, target = config.removesuffix(".yaml").split("_")[1:3]
+    codes = ("de", "en") if "de_en" in row.config else ("en", "de")
     parts = (("train", "train"), ("validation", "val"), ("test", "test_2016_flickr"))
-    sides = (("source", source), ("target", target))
-    folder = corpora / "multi30k"
-    return [f"data.{part}.{side}={folder / f'{file}.{code}'}" for part, file in parts for side, code in sides]
+    settings = []
+    for part, name in parts:
+        for side, code in zip(("source", "target"), codes, strict=True):
+            file = corpora / "multi30k" / f"{name}.{code}"
+            if row.pairs is not None and part == "train":
+                lines = file.read_text(encoding="utf-8").split("\n")[: row.pairs]
+                file = RUNS / f"first{row.pairs}.{code}"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            settings.append(f"data.{part}.{side}={file}")
+    return settings
 
 
-def lower_cased(folder: Path, signature: str) -> float | None:
+def lower_cased(folder: Path, output: Path, signature: str) -> float | None:
     """BLEU without regard to case, for comparison with papers; None where the language has no case."""
     if "tok:13a" not in signature:
         return None
     from sacrebleu.metrics.bleu import BLEU
 
-    config = (folder / "config.yaml").read_text(encoding="utf-8")
-    import yaml
-
-    reference = Path(yaml.safe_load(config)["data"]["test"]["target"])
-    texts = [Path(path).read_text(encoding="utf-8").splitlines() for path in (folder / "test.out", reference)]
+    test = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["data"]["test"]
+    if "target" not in test:  # a part of the training file; its reference stands nowhere else
+        return None
+    texts = [path.read_text(encoding="utf-8").splitlines() for path in (output, Path(test["target"]))]
     return float(BLEU(lowercase=True).corpus_score(texts[0], [texts[1]]).score)
 
 
@@ -227,11 +284,12 @@ def page() -> str:
 
 
 def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    some = [(name, row) for name, row in ROWS.items() if row.group == group and name in records]
+    base = BASES.get(group)
+    some = [(name, row) for name, row in ROWS.items() if (row.group == group or name == base) and name in records]
     if not some:
         return
-    yield "| | row | seeds | BLEU | lower-cased | chrF2 | validation (greedy) | minutes (threads) | MiB |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| | row | seeds | BLEU | lower-cased | chrF2 | validation (greedy) | minutes (threads) | parameters | MiB |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for name, row in some:
         found = records[name]
         lower = [record["bleu_lower"] for record in found if record["bleu_lower"] is not None]
@@ -246,6 +304,7 @@ def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterato
             spread([record["chrf"] for record in found]),
             spread(validation),
             f"{statistics.mean(minutes):.1f} ({found[0]['threads']})",
+            f"{found[0]['parameters'] / 1e6:.1f} M",
             str(found[0]["megabytes"]),
         )
         yield "| " + " | ".join(cells) + " |"
