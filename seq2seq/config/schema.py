@@ -202,6 +202,13 @@ class ModelConfig(Section):
     dropout_readout: Number | None = Field(
         default=None, ge=0, lt=1, description="Dropout before the output layer, where it is not model.dropout."
     )
+    dropout_recurrent: Number = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Share of the weights between a GRU's steps that are set to zero in training, others in each batch "
+        "(Merity et al. 2018, section 2).",
+    )
     variational_dropout: Flag = Field(
         default=False,
         description="Whether dropout takes the same activations at all steps of a sentence "

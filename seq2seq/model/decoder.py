@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from seq2seq.model.attention import Attention, Memory, build_attention
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
-from seq2seq.model.gru import GRU
+from seq2seq.model.gru import GRU, GRUCell
 from seq2seq.model.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ class ParallelDecoder(Decoder):
         E, H = settings.embedding_size, settings.hidden_size
         self.between = settings.decoder.attend == "between"
         deeper = H + self.attention.context_size if self.between else H
-        self.layers = nn.ModuleList(GRU(deeper if number else E, H) for number in range(self.layer_count))
+        self.layers = nn.ModuleList(
+            GRU(deeper if number else E, H, settings.dropout_recurrent) for number in range(self.layer_count)
+        )
 
     def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
         states, last = self._run(0, embedded_RTE, state)
@@ -140,7 +142,9 @@ class StepDecoder(Decoder):
     def __init__(self, settings: ModelConfig) -> None:
         super().__init__(settings)
         E, H = settings.embedding_size, settings.hidden_size
-        self.layers = nn.ModuleList(nn.GRUCell(H if number else 2 * E, H) for number in range(self.layer_count))
+        self.layers = nn.ModuleList(
+            GRUCell(H if number else 2 * E, H, settings.dropout_recurrent) for number in range(self.layer_count)
+        )
         self.feed_size = E
 
     def _first_feed(self, like: Tensor) -> Tensor:
@@ -152,10 +156,11 @@ class StepDecoder(Decoder):
         assert feed_RE is not None, "a step decoder's state carries the readout of the step before"
         readouts, all_weights = [], []
         drops = [self.dropout.over_steps() for _ in self.layers]
+        cells = [cell.over_steps() if isinstance(cell, GRUCell) else cell for cell in self.layers]
         drop_readout = self.readout_dropout.over_steps()
         for embedded_RE in embedded_RTE.unbind(1):
             before = below = torch.cat([embedded_RE, feed_RE], dim=-1)
-            for number, cell in enumerate(self.layers):
+            for number, cell in enumerate(cells):
                 hidden[number] = cell(below, hidden[number])
                 before = self.surroundings(number, hidden[number], before)
                 below = drops[number](before) if number + 1 < self.layer_count else before

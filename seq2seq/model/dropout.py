@@ -32,8 +32,13 @@ class Dropout(nn.Module):
         self.share, self.variational = share, variational
         self.dropped = min(255, round(share * 256))  # of 256
 
+    @property
+    def drops(self) -> bool:
+        """Whether it does anything now."""
+        return self.training and self.dropped > 0
+
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.dropped:
+        if not self.drops:
             return x
         if self.variational and x.dim() == 3:
             return x * self._drop(torch.ones_like(x[:, :1]))
@@ -41,7 +46,7 @@ class Dropout(nn.Module):
 
     def over_steps(self) -> Callable[[Tensor], Tensor]:
         """The same for steps (B,X) that are computed one after the other; variational, they share the first's mask."""
-        if not (self.variational and self.training and self.dropped):
+        if not (self.variational and self.drops):
             return self
         masks: list[Tensor] = []
 

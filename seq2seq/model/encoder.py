@@ -38,10 +38,10 @@ def turned_round(lengths_B: Tensor, S: int) -> Tensor:
 class BidirectionalLayer(nn.Module):
     """One layer of two GRUs, each of half the width, whose states are concatenated (Schuster & Paliwal 1997)."""
 
-    def __init__(self, input_size: int, hidden_size: int) -> None:
+    def __init__(self, input_size: int, hidden_size: int, dropped_weights: float) -> None:
         super().__init__()
-        self.forwards = GRU(input_size, hidden_size // 2)
-        self.backwards = GRU(input_size, hidden_size // 2)
+        self.forwards = GRU(input_size, hidden_size // 2, dropped_weights)
+        self.backwards = GRU(input_size, hidden_size // 2, dropped_weights)
 
     def forward(self, x_BSI: Tensor, turn_BS: Tensor, last_B: Tensor) -> tuple[Tensor, Tensor]:
         """States of all positions (B,S,H) and the state in which each direction has read the whole sentence (B,H)."""
@@ -68,10 +68,11 @@ class Encoder(nn.Module):
         variational: bool = False,
         layer_norm: bool = False,
         residual: bool = False,
+        dropped_weights: float = 0.0,
     ) -> None:
         super().__init__()
         sizes = [embedding_size] + [hidden_size] * (layers - 1)
-        self.layers = nn.ModuleList(BidirectionalLayer(size, hidden_size) for size in sizes)
+        self.layers = nn.ModuleList(BidirectionalLayer(size, hidden_size, dropped_weights) for size in sizes)
         self.surroundings = Surroundings(hidden_size, layers, layer_norm, residual)
         self.dropout = Dropout(dropout, variational)
 

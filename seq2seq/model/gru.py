@@ -15,6 +15,7 @@ size, G = 3H the gates in the order r, z, n.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
+from seq2seq.model.dropout import Dropout
 from seq2seq.model.kernels import kernels_for
 from seq2seq.model.packed import PackedMatrix
 
@@ -152,23 +154,50 @@ _PLAIN = _Plain()
 
 
 class GRU(nn.GRU):
-    """nn.GRU of one layer, one direction, batch first: same parameters, same results."""
+    """nn.GRU of one layer, one direction, batch first: same parameters, same results.
 
-    def __init__(self, input_size: int, hidden_size: int) -> None:
+    In training `drop_weights` sets a share of the recurrent weights to zero, the same at all steps (Merity et al. 2018,
+    section 2): a dropout within the recurrence that leaves the steps as they are.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, dropped_weights: float = 0.0) -> None:
         super().__init__(input_size, hidden_size, batch_first=True)
+        self.drop_weights = Dropout(dropped_weights)
 
     def forward(  # type: ignore[override]
         self, x_BTI: Tensor, first_1BH: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """States of all steps (B,T,H) and the last one (1,B,H); without `first_1BH` it begins from zeros."""
-        if x_BTI.device.type != "cpu" or not torch.is_grad_enabled():
+        slow = x_BTI.device.type != "cpu" or not torch.is_grad_enabled()
+        if slow and not self.drop_weights.drops:
             states_BTH, last_1BH = super().forward(x_BTI, first_1BH)
             return states_BTH, last_1BH
-        dtype = autocast_dtype("cpu") or x_BTI.dtype
+        weight_GI, weight_GH, *biases = self.parameters()
+        weights = [weight_GI, self.drop_weights(weight_GH), *biases]
         if first_1BH is None:
             first_1BH = x_BTI.new_zeros(1, len(x_BTI), self.hidden_size)
+        if slow:  # has biases, one layer, no dropout between layers, training, one direction, batch first
+            states_BTH, last_1BH = torch.gru(x_BTI, first_1BH, weights, True, 1, 0.0, True, False, True)
+            return states_BTH, last_1BH
+        dtype = autocast_dtype("cpu") or x_BTI.dtype
         with torch.autocast("cpu", enabled=False):
             states_TBH = _Layer.apply(  # type: ignore[no-untyped-call]
-                x_BTI.transpose(0, 1), first_1BH[0], *self.parameters(), dtype
+                x_BTI.transpose(0, 1), first_1BH[0], *weights, dtype
             )
         return states_TBH.transpose(0, 1), states_TBH[-1:]
+
+
+class GRUCell(nn.GRUCell):
+    """nn.GRUCell, with recurrent weights that may be dropped in training."""
+
+    def __init__(self, input_size: int, hidden_size: int, dropped_weights: float = 0.0) -> None:
+        super().__init__(input_size, hidden_size)
+        self.drop_weights = Dropout(dropped_weights)
+
+    def over_steps(self) -> Callable[[Tensor, Tensor], Tensor]:
+        """The same for steps that are computed one after the other: they share the weights that are dropped."""
+        if not self.drop_weights.drops:
+            return self
+        weight_GI, weight_GH, *biases = self.parameters()
+        dropped_GH = self.drop_weights(weight_GH)
+        return lambda x_BI, before_BH: torch.gru_cell(x_BI, before_BH, weight_GI, dropped_GH, *biases)

@@ -56,6 +56,7 @@ class TranslationModel(nn.Module):
             variational=variational,
             layer_norm=settings.layer_norm,
             residual=settings.residual,
+            dropped_weights=settings.dropout_recurrent,
         )
         self.decoder = build_decoder(settings)
         self.output_layer = nn.Linear(E, target_size)
