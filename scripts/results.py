@@ -51,7 +51,7 @@ class Row:
     members: str | None = None  # no training: an ensemble of the seeds of this row
 
 
-EN_DE, QUICK, LOW = "multi30k_en_de.yaml", "multi30k_en_de_quick.yaml", "low_resource.yaml"
+EN_DE, QUICK = "multi30k_en_de.yaml", "multi30k_en_de_quick.yaml"
 KINDS = ("multi_head", "qkv", "general", "my", "dot", "additive", "tanh", "none")
 SEEDS = (1, 2, 3)
 ROWS: dict[str, Row] = {
@@ -61,22 +61,23 @@ ROWS: dict[str, Row] = {
     "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
     "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
     "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
-    "low-resource": Row("small", "5,000 pairs of Multi30k en→de, the preset", LOW, pairs=5000),
-    "low-resource-plain": Row("small", "the same pairs, the defaults", LOW, pairs=5000, plain=True),
+    "low-resource-plain": Row("small", "5,000 pairs of Multi30k en→de, the defaults", EN_DE, pairs=5000, plain=True),
     "tatoeba-en-zh-plain": Row("small", "Tatoeba en→zh, the defaults", "tatoeba_en_zh.yaml", plain=True),
     "tatoeba-zh-en-plain": Row("small", "Tatoeba zh→en, the defaults", "tatoeba_zh_en.yaml", plain=True),
     **{
         f"attention-{kind}": Row("attention", f"`{kind}`", QUICK, (f"model.attention.kind={kind}",))
         for kind in KINDS[1:]
     },
-    "attention-step": Row("attention", "`multi_head`, decoder `step`", QUICK, ("model.decoder.kind=step",)),
-    "attention-after-2": Row("attention", "`multi_head`, two layers, `after`", QUICK, ("model.decoder.layers=2",)),
-    "attention-between-2": Row(
-        "attention",
-        "`multi_head`, two layers, `between`",
-        QUICK,
-        ("model.decoder.layers=2", "model.decoder.attend=between"),
+    "attention-step": Row(
+        "attention", "`multi_head`, decoder `step`", QUICK, ("model.decoder.kind=step", "model.decoder.attend=after")
     ),
+    "attention-after-1": Row(
+        "attention",
+        "`multi_head`, one layer, `after`",
+        QUICK,
+        ("model.decoder.layers=1", "model.decoder.attend=after"),
+    ),
+    "attention-after-2": Row("attention", "`multi_head`, two layers, `after`", QUICK, ("model.decoder.attend=after",)),
     "technique-word-dropout": Row(
         "techniques", "source word dropout 0.1", QUICK, ("training.source_word_dropout=0.1",)
     ),
