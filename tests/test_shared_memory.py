@@ -37,6 +37,9 @@ with joined("cpu") as team:
             torch.testing.assert_close(found, expected)
             assert counts.tolist() == [6.0, 3.0 * turn]
             everyone = team.collect(found.clone())
+            found *= 0.5  # what one process does with its sums the others do not see
+            team.wait()
+            torch.testing.assert_close(found, 0.5 * expected)
             assert all(torch.equal(everyone[0], other) for other in everyone)
 """
 

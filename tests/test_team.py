@@ -23,8 +23,15 @@ from seq2seq.training.team import Team, joined
 pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or os.name != "posix", reason="PyTorch was built without processes"
 )
-# The sums of two processes are added in another order than those of one, and no random number is drawn twice alike.
-SETTINGS = ("model.dropout=0", "data.test=null", "training.epochs=3", "training.batch_tokens=300")
+# The sums of two processes are added in another order than those of one, and no random number is drawn twice alike. The
+# gradients are clipped, which each process does for itself.
+SETTINGS = (
+    "model.dropout=0",
+    "data.test=null",
+    "training.epochs=3",
+    "training.batch_tokens=300",
+    "training.clip_norm=0.2",
+)
 
 
 def torchrun(processes: int, folder: Path, run: str, *settings: str, restarts: int = 0) -> subprocess.Popen[str]:

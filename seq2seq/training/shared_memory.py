@@ -34,7 +34,8 @@ class SharedSums:
         self._share, self._of_share = self._sums[first:last], [row[first:last] for row in rows[: team.size]]
 
     def add_up(self, parts: Sequence[Tensor], counts: Tensor) -> Tensor:
-        """The sums of all processes' `parts`, laid end to end; they stay until the next call. `counts` becomes its sum.
+        """The sums of all processes' `parts`, laid end to end, each process its own copy, which stays until the next
+        call. `counts` becomes its sum.
 
         Everyone's numbers are there when all have sent their counts, and the sums at the second meeting. Nobody lays
         down new numbers before that one, nor new sums before the next first one, when all are done with the old.
@@ -45,7 +46,7 @@ class SharedSums:
         for others in self._of_share[1:]:
             self._share += others
         self._team.add_up(torch.zeros(1))
-        return self._sums
+        return self._own.copy_(self._sums)  # whoever gets them may change them, by clipping for one
 
 
 def shared_sums(team: Team, count: int) -> SharedSums | None:
