@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     not torch.distributed.is_available() or not Path("/dev/shm").is_dir(), reason="needs processes and /dev/shm"
 )
 PROGRAM = """
-import os, sys, torch, torch.distributed as dist
+import sys, torch, torch.distributed as dist
 from pathlib import Path
 from seq2seq.training import shared_memory
 from seq2seq.training.team import joined

@@ -19,7 +19,7 @@ from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_context
 from seq2seq.model.regularisation import NONE, Regularisation
 from seq2seq.model.translation_model import TranslationModel
-from seq2seq.training.shared_memory import SharedSums, shared_sums
+from seq2seq.training.shared_memory import shared_sums
 from seq2seq.training.team import Team
 
 Indices = NDArray[np.int64]
@@ -43,8 +43,8 @@ class Gradients:
         self.device, self.precision, self.team, self.said = device, precision, team, said
         self.harder = harder
         self._ahead = Ahead(self._batch)
-        self._met = False
-        self._shared: SharedSums | None = None
+        count = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+        self._shared = shared_sums(team, count) if device.type == "cpu" else None
 
     def compute(
         self, group: Sequence[Indices], following: Sequence[Indices] = (), scale: float = 1.0
@@ -123,9 +123,6 @@ class Gradients:
             if parameter.grad is None:  # no batch was left for this process
                 parameter.grad = torch.zeros_like(parameter)
         gradients = self._gradients()
-        if not self._met:
-            self._met, count = True, sum(gradient.numel() for gradient in gradients)
-            self._shared = shared_sums(self.team, count) if self.device.type == "cpu" else None
         if self._shared is not None:
             flat = self._shared.add_up(gradients, counts)
         else:
