@@ -23,9 +23,10 @@ from torch.autograd.function import once_differentiable
 from seq2seq.model.device import autocast_dtype
 from seq2seq.model.gru import column_sums, whole_steps
 from seq2seq.model.kernels import kernels_for
+from seq2seq.model.loss import scaled_gradients
 
 # Numbers in one chunk of logits of both readings; see loss.py.
-_CHUNK = {"cpu": 2**22}
+_CHUNK = {"cpu": 2**24}
 _CHUNK_ELSEWHERE = 2**26
 
 
@@ -50,8 +51,7 @@ class _ConsistentLoss(torch.autograd.Function):
         x_2PE = nn.functional.pad(readings_2NE.to(dtype), (0, 0, 0, whole_steps(N) - N))
         gold_P = nn.functional.pad(gold_N, (0, whole_steps(N) - N))
         cast_weight_VE, wide_bias_V = weight_VE.to(dtype), bias_V.detach().to(wide)
-        grad_x_2PE = torch.empty_like(x_2PE)
-        grad_weight_VE = torch.zeros(weight_VE.shape, dtype=wide, device=device)
+        grad_x_2PE, grad_weight_VE = torch.empty_like(x_2PE), None
         grad_bias_V = torch.zeros(V, dtype=wide, device=device)
         nll, log_sums, apart = torch.zeros((3,), dtype=wide, device=device)
         step = whole_steps(1)
@@ -68,26 +68,28 @@ class _ConsistentLoss(torch.autograd.Function):
             apart += apart_C[:real].sum()
             grad_RV = grad_2CV.view(2 * C, V)
             grad_x_2PE[:, first : first + size] = torch.mm(grad_RV, cast_weight_VE).view(2, C, E)
-            grad_weight_VE += grad_RV.t() @ x_RE
+            part_VE = grad_RV.t() @ x_RE
+            grad_weight_VE = part_VE if grad_weight_VE is None else grad_weight_VE.to(wide).add_(part_VE)
             grad_bias_V += column_sums(grad_RV)
         loss = (1.0 - smoothing) * nll + strength / 4 * apart
+        constant_E = torch.zeros(E, dtype=wide, device=device)
         if smoothing:  # the same for every word, so it never touches the N·V numbers; see loss.py
             x_sum_E, weight_sum_E = readings_2NE.sum(dim=(0, 1), dtype=wide), weight_VE.sum(dim=0, dtype=wide)
             logit_means = (x_sum_E @ weight_sum_E / 2 + N * bias_V.sum(dtype=wide)) / V
             loss = loss + smoothing * (log_sums - logit_means)
             grad_x_2PE -= (smoothing / (2 * V) * weight_sum_E).to(dtype)
-            grad_weight_VE -= smoothing / (2 * V) * x_sum_E
+            constant_E = smoothing / (2 * V) * x_sum_E
             grad_bias_V -= smoothing / V * N
-        ctx.save_for_backward(grad_x_2PE[:, :N], grad_weight_VE, grad_bias_V)
+        if grad_weight_VE is None:  # no token at all
+            grad_weight_VE = torch.zeros_like(cast_weight_VE)
+        ctx.save_for_backward(grad_x_2PE[:, :N], grad_weight_VE, constant_E, grad_bias_V)
         ctx.mark_non_differentiable(nll)
         return loss, nll
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, _grad_nll: Tensor) -> tuple[Tensor | None, ...]:
-        grad_x_2NE, grad_weight_VE, grad_bias_V = ctx.saved_tensors
-        grads = (grad_x_2NE * grad_loss.to(grad_x_2NE.dtype), grad_weight_VE * grad_loss, grad_bias_V * grad_loss)
-        return *grads, None, None, None, None
+        return *scaled_gradients(ctx.saved_tensors, grad_loss), None, None, None, None
 
 
 def _to_gradients(

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq.model.attention import Attention, Memory, build_attention
+from seq2seq.model.device import autocast_dtype
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.gru import GRU, GRUCell
@@ -64,7 +65,11 @@ class Readout(nn.Module):
         self.layer = nn.Linear(hidden_size + context_size + embedding_size, embedding_size)
 
     def forward(self, state: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
-        return torch.tanh(self.layer(torch.cat([state, context, embedded], dim=-1)))
+        read = [state, context, embedded]
+        dtype = autocast_dtype(state.device.type)
+        if dtype is not None:  # the layer would narrow all of it; before they are joined there is less to copy
+            read = [part.to(dtype) for part in read]
+        return torch.tanh(self.layer(torch.cat(read, dim=-1)))
 
 
 class Decoder(nn.Module, ABC):

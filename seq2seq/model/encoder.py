@@ -10,9 +10,11 @@ reads real tokens first. No packing is needed, and both directions are one fused
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.gru import GRU
@@ -35,6 +37,30 @@ def turned_round(lengths_B: Tensor, S: int) -> Tensor:
     return torch.where(position_1S < length_B1, length_B1 - 1 - position_1S, position_1S)
 
 
+class _Turn(torch.autograd.Function):
+    """The tokens of each sentence in the order of `turn_BS`, which is its own inverse: the gradient turns the same way.
+
+    PyTorch knows of no inverse; its gradient fills zeros and adds to them, number by number.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x_BSI: Tensor, turn_BS: Tensor) -> Tensor:
+        ctx.save_for_backward(turn_BS)
+        return _turn(x_BSI, turn_BS)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_BSI: Tensor) -> tuple[Tensor, None]:
+        (turn_BS,) = ctx.saved_tensors
+        return _turn(grad_BSI, turn_BS), None
+
+
+def _turn(x_BSI: Tensor, turn_BS: Tensor) -> Tensor:
+    B, S, _ = x_BSI.shape
+    row_B1 = torch.arange(0, B * S, S, device=turn_BS.device).unsqueeze(1)
+    return x_BSI.flatten(0, 1).index_select(0, (row_B1 + turn_BS).flatten()).view(x_BSI.shape)
+
+
 class BidirectionalLayer(nn.Module):
     """One layer of two GRUs, each of half the width, whose states are concatenated (Schuster & Paliwal 1997)."""
 
@@ -46,10 +72,8 @@ class BidirectionalLayer(nn.Module):
     def forward(self, x_BSI: Tensor, turn_BS: Tensor, last_B: Tensor) -> tuple[Tensor, Tensor]:
         """States of all positions (B,S,H) and the state in which each direction has read the whole sentence (B,H)."""
         forwards_BSD, _ = self.forwards(x_BSI)
-        turned_BSI = x_BSI.gather(1, turn_BS.unsqueeze(2).expand(-1, -1, x_BSI.shape[2]))
-        turned_BSD, _ = self.backwards(turned_BSI)
-        backwards_BSD = turned_BSD.gather(1, turn_BS.unsqueeze(2).expand(-1, -1, turned_BSD.shape[2]))
-        states_BSH = torch.cat([forwards_BSD, backwards_BSD], dim=2)
+        turned_BSD, _ = self.backwards(_Turn.apply(x_BSI, turn_BS))  # type: ignore[no-untyped-call]
+        states_BSH = torch.cat([forwards_BSD, _Turn.apply(turned_BSD, turn_BS)], dim=2)  # type: ignore[no-untyped-call]
         row_B = torch.arange(x_BSI.shape[0], device=x_BSI.device)
         summary_BH = torch.cat([forwards_BSD[row_B, last_B], turned_BSD[row_B, last_B]], dim=1)
         return states_BSH, summary_BH

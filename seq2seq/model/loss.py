@@ -85,13 +85,21 @@ class _OutputLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, _grad_nll: Tensor) -> tuple[Tensor | None, ...]:
-        grad_x_NE, grad_weight_VE, constant_E, grad_bias_V = ctx.saved_tensors
-        kernels = kernels_for(grad_weight_VE.device, grad_weight_VE.dtype)
-        if kernels is not None:
-            scaled_VE = kernels.scaled(grad_weight_VE, constant_E, grad_loss.item())
-        else:
-            scaled_VE = (grad_weight_VE - constant_E) * grad_loss
-        return grad_x_NE * grad_loss.to(grad_x_NE.dtype), scaled_VE, grad_bias_V * grad_loss, None, None, None
+        return *scaled_gradients(ctx.saved_tensors, grad_loss), None, None, None
+
+
+def scaled_gradients(saved: tuple[Tensor, ...], grad_loss: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients by readouts, weight and bias, from what the forward pass has saved of them.
+
+    The weight's (V,E) still lacks a constant (E) that is the same for every word.
+    """
+    grad_x, grad_weight_VE, constant_E, grad_bias_V = saved
+    kernels = kernels_for(grad_weight_VE.device, grad_weight_VE.dtype)
+    if kernels is not None:
+        scaled_VE = kernels.scaled(grad_weight_VE, constant_E, grad_loss.item())
+    else:
+        scaled_VE = (grad_weight_VE - constant_E) * grad_loss
+    return grad_x * grad_loss.to(grad_x.dtype), scaled_VE, grad_bias_V * grad_loss
 
 
 def _to_gradient(
