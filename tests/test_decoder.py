@@ -18,6 +18,7 @@ from seq2seq.model.encoder import Encoded
 
 B, T, S, E, H = 2, 3, 5, 6, 4
 MASK_BS = torch.tensor([[True, True, True, False, False], [True] * 5])
+EMBEDDED_BSE = torch.randn(B, S, E, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,10 @@ class Form:
     kind: str
     layers: int
     attend: str = "after"
+    lexical: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind}-{self.layers}-{self.attend}"
+        return f"{self.kind}-{self.layers}-{self.attend}" + ("-lexical" if self.lexical else "")
 
 
 FORMS = (
@@ -39,6 +41,8 @@ FORMS = (
     Form("parallel", 3, "between"),
     Form("step", 1),
     Form("step", 2),
+    Form("parallel", 1, lexical=True),
+    Form("step", 1, lexical=True),
 )
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -52,6 +56,7 @@ def decoder(form: Form, kind: str = "general", dropout: float = 0.0) -> Decoder:
             "decoder": {"kind": form.kind, "layers": form.layers, "attend": form.attend},
             "attention": {"kind": kind, "heads": 2},
             "dropout": dropout,
+            "lexical_model": form.lexical,
         }
     )
     torch.manual_seed(4)
@@ -63,12 +68,12 @@ def numbers(*shape: int, seed: int = 1) -> Tensor:
 
 
 def encoded() -> Encoded:
-    return Encoded(numbers(B, S, H, seed=2), numbers(B, H, seed=3), MASK_BS)
+    return Encoded(numbers(B, S, H, seed=2), numbers(B, H, seed=3), MASK_BS, EMBEDDED_BSE)
 
 
 def repeated(source: Encoded, times: int) -> Encoded:
     """The same sentences, each several times, as if they were different ones."""
-    tensors = (source.memory_BSH, source.summary_BH, source.mask_BS)
+    tensors = (source.memory_BSH, source.summary_BH, source.mask_BS, source.embedded_BSE)
     return Encoded(*(tensor.repeat_interleave(times, dim=0) for tensor in tensors))
 
 
@@ -155,8 +160,9 @@ def test_the_source_is_read_and_its_padding_is_not(form: Form, kind: str) -> Non
     padding, token = numbers(B, S, H, seed=2), numbers(B, S, H, seed=2)
     padding[~MASK_BS] = 9.0
     token[:, 1] += 1.0
+    embedded_BSE = EMBEDDED_BSE.masked_fill(~MASK_BS.unsqueeze(2), 9.0)
     for memory_BSH, changes in ((padding, False), (token, True)):
-        source = Encoded(memory_BSH, numbers(B, H, seed=3), MASK_BS)
+        source = Encoded(memory_BSH, numbers(B, H, seed=3), MASK_BS, embedded_BSE)
         after, _, _ = module(target_BTE, module.start(source))
         assert (after != before).any(dim=2).all() if changes else torch.equal(after, before)
 
@@ -165,7 +171,8 @@ def test_the_source_is_read_and_its_padding_is_not(form: Form, kind: str) -> Non
 @each_kind
 def test_gradients_reach_every_parameter(form: Form, kind: str) -> None:
     module = decoder(form, kind)
-    source = Encoded(numbers(B, S, H, seed=2).requires_grad_(), numbers(B, H, seed=3).requires_grad_(), MASK_BS)
+    memory_BSH, summary_BH = numbers(B, S, H, seed=2).requires_grad_(), numbers(B, H, seed=3).requires_grad_()
+    source = Encoded(memory_BSH, summary_BH, MASK_BS, EMBEDDED_BSE)
     target_BTE = numbers(B, T, E).requires_grad_()
     readouts, _, _ = module(target_BTE, module.start(source))
     readouts.square().sum().backward()
@@ -184,9 +191,8 @@ def test_a_source_of_one_word_teaches_the_comparison_nothing(kind: str) -> None:
     """With one word the weight is 1 whatever the score: the parameters that score get a gradient, and it is zero."""
     module = decoder(FORMS[0], kind)
     mask_BS = torch.tensor([[True] + [False] * (S - 1)] * B)
-    readouts, weights, _ = module(
-        numbers(B, T, E), module.start(Encoded(numbers(B, S, H, seed=2), numbers(B, H, seed=3), mask_BS))
-    )
+    source = Encoded(numbers(B, S, H, seed=2), numbers(B, H, seed=3), mask_BS, EMBEDDED_BSE)
+    readouts, weights, _ = module(numbers(B, T, E), module.start(source))
     assert (weights[:, :, 0] == 1.0).all()
     readouts.square().sum().backward()
     scoring = ("query_layer", "key_layer", "score_layer", "W.", "W_q", "W_k")
@@ -203,6 +209,23 @@ def test_every_layer_starts_from_the_summary(form: Form) -> None:
     assert state.hidden_LRH.shape == (form.layers, B, H)
     same(state.hidden_LRH.transpose(0, 1).flatten(1), expected)
     assert (state.feed_RE is None) == (form.kind == "parallel")
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form.lexical], ids=str)
+def test_a_lexical_model_adds_what_the_source_words_say_where_attention_looks(form: Form) -> None:
+    """Nguyen & Chiang's equations; an output matrix W on the sum is W on each, as theirs are with equal matrices."""
+    module, target_BTE = decoder(form), numbers(B, T, E)
+    plain = decoder(Form(form.kind, form.layers, form.attend))
+    plain.load_state_dict({name: value for name, value in module.state_dict().items() if "lexical" not in name})
+    readouts, weights, _ = module(target_BTE, module.start(encoded()))
+    without, same_weights, _ = plain(target_BTE, plain.start(encoded()))
+    same(weights, same_weights)
+    assert module.lexical is not None
+    layer = module.lexical.layer
+    for b in range(B):
+        for t in range(T):
+            f = torch.tanh(sum(weights[b, t, s] * EMBEDDED_BSE[b, s] for s in range(S)))
+            same(readouts[b, t] - without[b, t], torch.tanh(layer.weight @ f + layer.bias) + f)
 
 
 @each_form

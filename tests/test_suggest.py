@@ -204,8 +204,8 @@ def test_the_rows_that_call_themselves_measured_are_the_recipes_that_were(words:
     assert "measured" in recipe.basis
     assert recipe.vocab_size == measured.tokenizer.vocab_size
     assert (recipe.embedding_size, recipe.hidden_size) == (measured.model.embedding_size, measured.model.hidden_size)
-    assert recipe.dropout == measured.model.dropout
-    for key in ("epochs", "batch_tokens", "warmup_steps"):
+    assert (recipe.decoder_layers, recipe.dropout) == (measured.model.decoder.layers, measured.model.dropout)
+    for key in ("epochs", "batch_tokens", "warmup_steps", "r_drop"):
         assert getattr(recipe, key) == getattr(measured.training, key)
 
 
@@ -222,5 +222,5 @@ def test_corpora_that_were_measured_get_the_recipe_that_was_measured(
     config, measured = parse_config(done.out, "it"), load_config(ROOT / "configs" / f"{like}.yaml")
     assert config.model == measured.model
     assert config.tokenizer == measured.tokenizer
-    for key in ("epochs", "batch_tokens", "warmup_steps", "learning_rate"):
+    for key in ("epochs", "batch_tokens", "warmup_steps", "learning_rate", "r_drop"):
         assert getattr(config.training, key) == getattr(measured.training, key)

@@ -223,6 +223,11 @@ class ModelConfig(Section):
         description="Whether layers from the second on add what they read to what they say (Wu et al. 2016, "
         "section 3.1), which deep ones need to learn at all.",
     )
+    lexical_model: Flag = Field(
+        default=False,
+        description="Whether the source words that attention looks at also choose the next word directly, through "
+        "their embeddings (Nguyen and Chiang 2018): a dictionary inside the model, which helps most on little text.",
+    )
     tie_embeddings: Annotated[TiedEmbeddings | Flag, Expected("true, false, or one of all, decoder, none")] = Field(
         default=True,
         description="Which tables are one: all (source, target, output), decoder (target, output; Press and Wolf 2017) "

@@ -13,7 +13,8 @@ once per step; the results are equal.
 `step`: input feeding (Luong et al. 2015, section 3.3): each step also reads the readout of the step before, so the
     steps must be computed one after the other.
 
-In both, state, context and the embedded token meet in the readout, from which the next word is chosen.
+In both, state, context and the embedded token meet in the readout, from which the next word is chosen; a lexical model
+(lexical.py) adds to it what the source words say by themselves.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from seq2seq.model.device import autocast_dtype
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.gru import GRU, GRUCell
+from seq2seq.model.lexical import LexicalModel
 from seq2seq.model.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -38,20 +40,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """All that the next step depends on. memory has B sentences; hidden and feed have R = B·K rows, in their order.
+    """All that the next step depends on. memory and source have B sentences; hidden and feed R = B·K rows, in order.
 
-    The rows of one sentence share its memory: they ask as K queries, and nothing is copied per hypothesis.
+    The rows of one sentence share its memory: they ask as K queries, and nothing is copied per hypothesis. The embedded
+    source is there for a lexical model only.
     """
 
     memory: Memory
     hidden_LRH: Tensor
     feed_RE: Tensor | None
+    source_BSE: Tensor | None
 
     def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> DecoderState:
         """Keep the named rows, in that order, and the named sentences (None: all of them stay)."""
-        memory = self.memory if sentences_b is None else self.memory.select(sentences_b)
+        memory, source = self.memory, self.source_BSE
+        if sentences_b is not None:
+            memory = memory.select(sentences_b)
+            source = None if source is None else source.index_select(0, sentences_b)
         feed = None if self.feed_RE is None else self.feed_RE.index_select(0, rows_r)
-        return DecoderState(memory, self.hidden_LRH.index_select(1, rows_r), feed)
+        return DecoderState(memory, self.hidden_LRH.index_select(1, rows_r), feed, source)
 
 
 class Readout(nn.Module):
@@ -83,6 +90,7 @@ class Decoder(nn.Module, ABC):
         self.first_state = nn.Linear(H, self.layer_count * H)
         self.surroundings = Surroundings(H, self.layer_count, settings.layer_norm, settings.residual)
         self.readout = Readout(H, self.attention.context_size, E)
+        self.lexical = LexicalModel(E) if settings.lexical_model else None
         self.dropout = Dropout(settings.dropout_of("states"), settings.variational_dropout)
         self.readout_dropout = Dropout(settings.dropout_of("readout"), settings.variational_dropout)
 
@@ -91,7 +99,8 @@ class Decoder(nn.Module, ABC):
         memory = self.attention.remember(encoded.memory_BSH, encoded.memory_BSH, encoded.mask_BS)
         hidden_BX = torch.tanh(self.first_state(encoded.summary_BH))
         hidden_LBH = hidden_BX.view(len(hidden_BX), self.layer_count, -1).transpose(0, 1).contiguous()
-        return DecoderState(memory, hidden_LBH, self._first_feed(hidden_BX))
+        source = None if self.lexical is None else encoded.embedded_BSE
+        return DecoderState(memory, hidden_LBH, self._first_feed(hidden_BX), source)
 
     @abstractmethod
     def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
@@ -133,8 +142,11 @@ class ParallelDecoder(Decoder):
             hidden.append(last)
         if not self.between:
             context, weights = self._ask(states, state.memory)
-        readout_RTE = self.readout_dropout(self.readout(states, context, embedded_RTE))
-        return readout_RTE, weights, DecoderState(state.memory, torch.stack(hidden), None)
+        readout_RTE = self.readout(states, context, embedded_RTE)
+        if self.lexical is not None:
+            readout_RTE = readout_RTE + self.lexical(weights, state.source_BSE)
+        next_state = DecoderState(state.memory, torch.stack(hidden), None, state.source_BSE)
+        return self.readout_dropout(readout_RTE), weights, next_state
 
     def _run(self, number: int, x_RTI: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
         states_RTH, last_1RH = self.layers[number](x_RTI, state.hidden_LRH[number : number + 1])
@@ -173,8 +185,11 @@ class StepDecoder(Decoder):
             feed_RE = drop_readout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
             readouts.append(feed_RE)
             all_weights.append(weights_R1S)
-        next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE)
-        return torch.stack(readouts, dim=1), torch.cat(all_weights, dim=1), next_state
+        next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE, state.source_BSE)
+        readout_RTE, weights = torch.stack(readouts, dim=1), torch.cat(all_weights, dim=1)
+        if self.lexical is not None:  # it is not fed back
+            readout_RTE = readout_RTE + self.readout_dropout(self.lexical(weights, state.source_BSE))
+        return readout_RTE, weights, next_state
 
 
 def build_decoder(settings: ModelConfig) -> Decoder:

@@ -23,11 +23,13 @@ from seq2seq.model.surroundings import Surroundings
 
 @dataclass(frozen=True)
 class Encoded:
-    """What the encoder hands to the decoder: one memory vector per source token, and a summary of the sentence."""
+    """What the encoder hands to the decoder: one memory vector per source token, a summary of the sentence, and the
+    embedded tokens themselves."""
 
     memory_BSH: Tensor
     summary_BH: Tensor
     mask_BS: Tensor
+    embedded_BSE: Tensor
 
 
 def turned_round(lengths_B: Tensor, S: int) -> Tensor:
@@ -111,4 +113,4 @@ class Encoder(nn.Module):
                 states = self.dropout(states)
             states, summary_BH = layer(states, turn_BS, last_B)
             states = self.surroundings(number, states, below)
-        return Encoded(self.dropout(states), summary_BH, mask_BS)
+        return Encoded(self.dropout(states), summary_BH, mask_BS, embedded_BSE)

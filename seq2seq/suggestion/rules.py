@@ -18,7 +18,9 @@ class Recipe:
     vocab_size: int
     embedding_size: int
     hidden_size: int
+    decoder_layers: int
     dropout: float
+    r_drop: float
     batch_tokens: int
     epochs: int
     warmup_steps: int
@@ -26,12 +28,12 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe(20_000, 1000, 192, 256, 0.4, 400, 60, 100, "very little text: an estimate"),
-    Recipe(120_000, 3000, 256, 384, 0.4, 600, 25, 150, "little text: an estimate"),
-    Recipe(250_000, 5000, 384, 512, 0.3, 1000, 10, 200, "as measured on Tatoeba, 26,000 pairs"),
-    Recipe(800_000, 6000, 384, 512, 0.2, 1000, 13, 200, "as measured on Multi30k, 29,000 pairs"),
-    Recipe(5_000_000, 8000, 512, 512, 0.2, 2000, 10, 400, "much text: an estimate"),
-    Recipe(float("inf"), 16_000, 512, 1024, 0.1, 4000, 5, 1000, "a great deal of text: an estimate"),
+    Recipe(20_000, 1000, 192, 256, 1, 0.4, 0.0, 400, 60, 100, "very little text: an estimate"),
+    Recipe(120_000, 3000, 256, 384, 1, 0.4, 0.0, 600, 25, 150, "little text: an estimate"),
+    Recipe(250_000, 5000, 384, 512, 1, 0.3, 0.0, 1000, 10, 200, "as measured on Tatoeba, 26,000 pairs"),
+    Recipe(800_000, 6000, 384, 512, 1, 0.2, 0.0, 1000, 13, 200, "as measured on Multi30k, 29,000 pairs"),
+    Recipe(5_000_000, 8000, 512, 512, 1, 0.2, 0.0, 2000, 10, 400, "much text: an estimate"),
+    Recipe(float("inf"), 16_000, 512, 1024, 1, 0.1, 0.0, 4000, 5, 1000, "a great deal of text: an estimate"),
 )
 
 VALIDATION_PAIRS = 1000  # enough to tell two checkpoints apart by BLEU

@@ -34,6 +34,7 @@ _SAMPLE = 20_000  # pairs whose pieces are counted
 _FARTHEST = 2  # folders up; what is farther away is named from the root
 _MOST_SIZES = 4  # tried; too large for one side, then too small for the other, is possible
 _COLUMN = 44  # where comments begin, if the setting leaves room
+_WHY_R_DROP = "two readings under other dropout must agree: most for little text, and an update takes longer"
 
 
 @dataclass(frozen=True)
@@ -205,10 +206,8 @@ def _model(recipe: Recipe) -> list[str]:
         _line("model:", f"sizes for up to {_number(recipe.words)} words ({recipe.basis})"),
         _line(f"  embedding_size: {recipe.embedding_size}", "also the width from which words are chosen"),
         f"  hidden_size: {recipe.hidden_size}",
-        _line(
-            f"  dropout: {recipe.dropout:g}",
-            "the less text, the more: else it is learnt by heart",
-        ),
+        _line(f"  decoder: {{layers: {recipe.decoder_layers}}}", "the second builds on what the first has read"),
+        _line(f"  dropout: {recipe.dropout:g}", "the less text, the more: else it is learnt by heart"),
     ]
 
 
@@ -218,6 +217,7 @@ def _training(recipe: Recipe, found: Survey) -> list[str]:
         "training:",
         _line(f"  epochs: {recipe.epochs}", "patience ends it before, where validation stops improving"),
         _line(f"  batch_tokens: {recipe.batch_tokens}", "small batches make more updates of the same text"),
+        *([_line(f"  r_drop: {recipe.r_drop:g}", _WHY_R_DROP)] if recipe.r_drop else []),
         _line(f"  warmup_steps: {warmup}", "" if warmup == recipe.warmup_steps else "a fifth of all updates"),
     ]
 
