@@ -65,7 +65,7 @@ def checks(device: torch.device):  # type: ignore[no-untyped-def]
 
 def same_gradients(kind: str, decoder: str, device: torch.device, precision: str, tolerance: float) -> bool:
     """Whether loss and gradients on the device are those of the processor in fp32, relative to the gradient."""
-    settings = {"embedding_size": 64, "hidden_size": 96, "dropout": 0.0, "tie_embeddings": "all"}
+    settings = {"embedding_size": 64, "hidden_size": 96, "dropout": 0.0, "tie_embeddings": "all", "lexical_model": True}
     settings |= {"attention": {"kind": kind}, "decoder": {"kind": decoder}}
     model = build_model(ModelConfig.model_validate(settings), 500, 500, seed=1)
     loss, gradient = gradients(model, random_batch(), CPU, torch.float32)

@@ -43,6 +43,7 @@ FORMS = [
     *({"attention": {"kind": kind}} for kind in KINDS),
     {"decoder": {"kind": "step", "layers": 2}},
     {"decoder": {"layers": 2, "attend": "between"}, "encoder": {"layers": 2}},
+    {"lexical_model": True},
 ]
 
 

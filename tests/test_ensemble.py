@@ -35,7 +35,11 @@ def model(seed: int, **changes: Any) -> TranslationModel:
 
 def mixed() -> list[TranslationModel]:
     """Members of different kinds, whose states look nothing alike."""
-    return [model(1), model(2, decoder={"kind": "step", "layers": 2}), model(3, attention={"kind": "additive"})]
+    return [
+        model(1),
+        model(2, decoder={"kind": "step", "layers": 2}),
+        model(3, attention={"kind": "additive"}, lexical_model=True),
+    ]
 
 
 @torch.inference_mode()

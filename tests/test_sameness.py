@@ -68,7 +68,7 @@ class Numbers:
 
 
 def opinionated(
-    kind: str, form: str, *, seed: int, size: int = 8, layers: int = 1, vocabulary: int = V
+    kind: str, form: str, *, seed: int, size: int = 8, layers: int = 1, vocabulary: int = V, lexical: bool = False
 ) -> TranslationModel:
     """A small model with weights that make it say different things of different lines."""
     decoder_layers = layers + 1 if form == "between" else layers
@@ -79,6 +79,7 @@ def opinionated(
             "encoder": {"layers": layers},
             "decoder": {**FORMS[form], "layers": decoder_layers},
             "attention": {"kind": kind, "heads": 2},
+            "lexical_model": lexical,
             "tie_embeddings": "all",
         }
     )
@@ -106,6 +107,7 @@ def small_models(draw: st.DrawFn, kind: str, form: str) -> TranslationModel:
         size=draw(st.sampled_from([4, 8, 12, 24, 48])),
         layers=draw(st.integers(1, 2)),
         vocabulary=draw(st.sampled_from(VOCABULARIES)),
+        lexical=draw(st.booleans()),
     )
 
 
@@ -239,7 +241,7 @@ def hold_on_two_threads(kind: str, form: str, *, sentences: int) -> None:
     vocabulary, rng = 500, np.random.default_rng(7)
     corpus = EncodedCorpus(random_side(rng, sentences, vocabulary), random_side(rng, sentences, vocabulary))
     decoder = {**FORMS[form], "layers": 2}
-    sizes = {"embedding_size": 48, "hidden_size": 96, "dropout": 0.0, "tie_embeddings": "all"}
+    sizes = {"embedding_size": 48, "hidden_size": 96, "dropout": 0.0, "lexical_model": True, "tie_embeddings": "all"}
     config = ModelConfig.model_validate({**sizes, "decoder": decoder, "attention": {"kind": kind}})
     model = build_model(config, vocabulary, vocabulary, seed=1)
     found = []
