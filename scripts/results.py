@@ -63,12 +63,11 @@ ROWS: dict[str, Row] = {
     "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
     "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
     "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
+    "low-resource": Row("small", "5,000 pairs of Multi30k en→de", "low_resource.yaml", pairs=5000),
     "low-resource-plain": Row("small", "5,000 pairs of Multi30k en→de, the defaults", EN_DE, pairs=5000, plain=True),
     "tatoeba-en-zh-plain": Row("small", "Tatoeba en→zh, the defaults", "tatoeba_en_zh.yaml", plain=True),
     "tatoeba-zh-en-plain": Row("small", "Tatoeba zh→en, the defaults", "tatoeba_zh_en.yaml", plain=True),
-    "quick-without-lexical": Row(
-        "attention", "`multi_head`: the quick recipe less its lexical model", QUICK, WITHOUT
-    ),
+    "quick-without-lexical": Row("attention", "`multi_head`: the quick recipe less its lexical model", QUICK, WITHOUT),
     **{
         f"attention-{kind}": Row("attention", f"`{kind}`", QUICK, (*WITHOUT, f"model.attention.kind={kind}"))
         for kind in KINDS[1:]

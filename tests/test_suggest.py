@@ -198,13 +198,16 @@ def test_any_text_gets_a_config_that_passes_check_or_a_refusal(tmp_path: Path, t
         assert in_process("check", output).status == 0
 
 
-@pytest.mark.parametrize(("words", "like"), [(345_020, "multi30k_en_de"), (163_189, "tatoeba_en_zh")])
+@pytest.mark.parametrize(
+    ("words", "like"), [(345_020, "multi30k_en_de"), (163_189, "tatoeba_en_zh"), (60_000, "low_resource")]
+)
 def test_the_rows_that_call_themselves_measured_are_the_recipes_that_were(words: int, like: str) -> None:
     recipe, measured = recipe_for(words), load_config(ROOT / "configs" / f"{like}.yaml")
     assert "measured" in recipe.basis
     assert recipe.vocab_size == measured.tokenizer.vocab_size
     assert (recipe.embedding_size, recipe.hidden_size) == (measured.model.embedding_size, measured.model.hidden_size)
     assert (recipe.decoder_layers, recipe.dropout) == (measured.model.decoder.layers, measured.model.dropout)
+    assert recipe.lexical_model == measured.model.lexical_model
     for key in ("epochs", "batch_tokens", "warmup_steps", "r_drop"):
         assert getattr(recipe, key) == getattr(measured.training, key)
 

@@ -34,7 +34,7 @@ _SAMPLE = 20_000  # pairs whose pieces are counted
 _FARTHEST = 2  # folders up; what is farther away is named from the root
 _MOST_SIZES = 4  # tried; too large for one side, then too small for the other, is possible
 _COLUMN = 44  # where comments begin, if the setting leaves room
-_WHY_R_DROP = "two readings under other dropout must agree: most for little text, and an update takes longer"
+_WHY_R_DROP = "two readings under other dropout must agree: slower, and better"
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,7 @@ def _model(recipe: Recipe) -> list[str]:
         _line(f"  embedding_size: {recipe.embedding_size}", "also the width from which words are chosen"),
         f"  hidden_size: {recipe.hidden_size}",
         _line(f"  decoder: {{layers: {recipe.decoder_layers}}}", "the second builds on what the first has read"),
+        *([_line("  lexical_model: true", "source words speak for themselves, rare ones too")] * recipe.lexical_model),
         _line(f"  dropout: {recipe.dropout:g}", "the less text, the more: else it is learnt by heart"),
     ]
 
