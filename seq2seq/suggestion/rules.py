@@ -19,7 +19,6 @@ class Recipe:
     embedding_size: int
     hidden_size: int
     decoder_layers: int
-    lexical_model: bool
     dropout: float
     r_drop: float
     batch_tokens: int
@@ -29,12 +28,12 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe(20_000, 1000, 192, 256, 1, True, 0.4, 3.0, 400, 60, 100, "very little text: an estimate"),
-    Recipe(120_000, 4000, 384, 512, 2, True, 0.3, 3.0, 500, 30, 200, "as measured on 5,000 pairs of Multi30k"),
-    Recipe(250_000, 5000, 384, 512, 1, False, 0.3, 0.0, 1000, 10, 200, "as measured on Tatoeba, 26,000 pairs"),
-    Recipe(800_000, 6000, 384, 512, 2, True, 0.3, 3.0, 1000, 20, 200, "as measured on Multi30k, 29,000 pairs"),
-    Recipe(5_000_000, 8000, 512, 512, 2, True, 0.2, 0.0, 2000, 10, 400, "much text: an estimate"),
-    Recipe(float("inf"), 16_000, 512, 1024, 2, True, 0.1, 0.0, 4000, 5, 1000, "a great deal of text: an estimate"),
+    Recipe(20_000, 1000, 192, 256, 1, 0.4, 3.0, 400, 60, 100, "very little text: an estimate"),
+    Recipe(120_000, 4000, 384, 512, 2, 0.3, 3.0, 500, 30, 200, "as measured on 5,000 pairs of Multi30k"),
+    Recipe(250_000, 5000, 384, 512, 2, 0.3, 0.0, 1000, 10, 200, "as measured on Tatoeba, 26,000 pairs"),
+    Recipe(800_000, 6000, 384, 512, 2, 0.3, 3.0, 1000, 20, 200, "as measured on Multi30k, 29,000 pairs"),
+    Recipe(5_000_000, 8000, 512, 512, 2, 0.2, 0.0, 2000, 10, 400, "much text: an estimate"),
+    Recipe(float("inf"), 16_000, 512, 1024, 2, 0.1, 0.0, 4000, 5, 1000, "a great deal of text: an estimate"),
 )
 
 VALIDATION_PAIRS = 1000  # enough to tell two checkpoints apart by BLEU

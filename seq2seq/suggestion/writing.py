@@ -202,12 +202,13 @@ def _tokenizer(found: Survey, recipe: Recipe, vocab_size: int, *, shared: bool) 
 
 
 def _model(recipe: Recipe) -> list[str]:
+    layers = recipe.decoder_layers
     return [
         _line("model:", f"sizes for up to {_number(recipe.words)} words ({recipe.basis})"),
         _line(f"  embedding_size: {recipe.embedding_size}", "also the width from which words are chosen"),
         f"  hidden_size: {recipe.hidden_size}",
-        _line(f"  decoder: {{layers: {recipe.decoder_layers}}}", "the second builds on what the first has read"),
-        *([_line("  lexical_model: true", "source words speak for themselves, rare ones too")] * recipe.lexical_model),
+        *([_line(f"  decoder: {{layers: {layers}}}", "the second builds on what the first has read")] * (layers > 1)),
+        _line("  lexical_model: true", "source words speak for themselves, rare ones too"),
         _line(f"  dropout: {recipe.dropout:g}", "the less text, the more: else it is learnt by heart"),
     ]
 
