@@ -237,6 +237,7 @@ def lower_cased(folder: Path, output: Path, signature: str) -> float | None:
     from sacrebleu.metrics.bleu import BLEU
 
     test = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["data"]["test"]
+    test = test[0] if isinstance(test, list) else test
     if "target" not in test:  # a part of the training file; its reference stands nowhere else
         return None
     texts = [path.read_text(encoding="utf-8").splitlines() for path in (output, Path(test["target"]))]
