@@ -303,10 +303,12 @@ def test_a_translation_never_depends_on_its_neighbours(
         assert shuffled[place] == alone
 
 
-def test_a_sentence_that_is_done_leaves_the_batch() -> None:
-    def counts_down(source: Ids, written: Ids) -> list[float]:
-        return table({})(source, written) if len(written) >= source[0] - 7 else [-9.0, -9.0, -9.0, 0.0, -9.0, -9.0]
+def counts_down(source: Ids, written: Ids) -> list[float]:
+    """As many words as the source's id is more than 7."""
+    return table({})(source, written) if len(written) >= source[0] - 7 else [-9.0, -9.0, -9.0, 0.0, -9.0, -9.0]
 
+
+def test_a_sentence_that_is_done_leaves_the_batch() -> None:
     sources = [(9,), (7,), (8,), (10,)]
     model = Fake(counts_down)
     found = find(model, sources, beam=1)
@@ -318,6 +320,16 @@ def test_a_sentence_that_is_done_leaves_the_batch() -> None:
     assert all(later <= earlier for earlier, later in itertools.pairwise(model.rows_seen))
     assert all(rows % 3 == 0 for rows in model.rows_seen)
     assert model.rows_seen[-1] < 4 * 3
+
+
+def test_those_that_leave_a_large_batch_leave_whole_steps() -> None:
+    sources = [(7 + number // 3,) for number in range(130)]
+    model = Fake(counts_down)
+    found = find(model, sources, limits=60, beam=1)
+    assert [len(hypotheses[0].ids) for hypotheses in found] == [number // 3 for number in range(130)]
+    assert {rows for rows in model.rows_seen[1:] if 64 < rows < 130} <= set(range(64, 130, 16))
+    assert {rows for rows in model.rows_seen if 8 < rows <= 64} <= {16, 24, 32, 40, 48, 56, 64}
+    assert len(set(model.rows_seen)) <= 20
 
 
 def test_the_search_ends_when_all_hypotheses_have() -> None:

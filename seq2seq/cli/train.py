@@ -230,7 +230,7 @@ def _trainer(
     }
     model = model.to(device)
     translator = Translator(model, prepared.tokenizer, config.decoding, config.data, device)
-    validator = Validator(prepared.validation, translator, 2 * config.training.batch_tokens, precision, team)
+    validator = Validator(prepared.validation, translator, config.training.batch_tokens, precision, team)
     judge = prepared.validation.fingerprint(config.decoding.max_length_ratio)
     sampled = sampled_corpus(config, prepared)
     setup = Setup(config.seed, device, precision, facts, team, judge)

@@ -152,10 +152,17 @@ def keep_freed_memory() -> None:
     By default every tensor over some hundred kilobytes is given back to the system when it is freed, and the next one
     is mapped and filled with zeros page by page: about a tenth of an update's time on a CPU. Call once, at start.
     """
-    if sys.platform != "linux":
-        return
     trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD and M_MMAP_MAX of mallopt(3)
-    with contextlib.suppress(OSError, AttributeError):  # another C library
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(mmap_max, 0)
-        mallopt(trim_threshold, 2**31 - 1)
+    _tell_glibc("mallopt", mmap_max, 0)
+    _tell_glibc("mallopt", trim_threshold, 2**31 - 1)
+
+
+def give_back_kept_memory() -> None:
+    """Give the system what `keep_freed_memory` has kept: before and after work whose tensors have other sizes."""
+    _tell_glibc("malloc_trim", 0)
+
+
+def _tell_glibc(function: str, *numbers: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            getattr(ctypes.CDLL(None), function)(*numbers)

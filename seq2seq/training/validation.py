@@ -13,7 +13,7 @@ import torch
 from seq2seq.corpus.batches import BatchSampler, collate
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.evaluation.scores import score
-from seq2seq.model.device import in_halves, precision_context
+from seq2seq.model.device import give_back_kept_memory, in_halves, precision_context
 from seq2seq.training.gradients import wide
 from seq2seq.training.team import ALONE, Team
 from seq2seq.translation.translator import Translator
@@ -84,12 +84,14 @@ class Validator:
         model = self.translator.model
         was_training = model.training
         model.eval()
+        give_back_kept_memory()
         try:
             with torch.inference_mode():
                 loss = self._loss(should_stop)
                 hypotheses = self._translate(should_stop)
         finally:
             model.train(was_training)
+            give_back_kept_memory()
         scores = score(hypotheses, [self.data.targets], target_language=self.translator.target_language)
         perplexity = math.exp(loss) if loss < 700 else math.inf
         return ValidationResult(loss, perplexity, scores.bleu.value, scores.chrf.value, hypotheses)

@@ -28,10 +28,10 @@ from torch import Tensor
 
 State = TypeVar("State", bound="Selectable")
 
-# Sentences that are done leave when they are one in so many, and, while there are many, so that a multiple of `_STEP`
-# stays: a library of products prepares itself anew for every number of rows it meets.
+# Sentences that are done leave when they are one in so many, and so that whole steps stay: a library of products
+# prepares itself anew for every number of rows it meets, and what it has prepared takes a megabyte.
 _LEAVING = 8
-_MANY, _STEP = 32, 8
+_STEPS = ((64, 16), (8, 8))  # from so many sentences on, multiples of the second number stay; below, any number
 
 
 class Selectable(Protocol):
@@ -182,7 +182,8 @@ def _staying(collected_B: Tensor, going_on_b: Tensor) -> Tensor | None:
     B, b = len(collected_B), len(going_on_b)
     if _LEAVING * (B - b) < B:
         return None
-    idle = min(B - b, -b % _STEP) if b >= _MANY else 0
+    step = next((step for many, step in _STEPS if b >= many), 1)
+    idle = min(B - b, -b % step)
     if b + idle == B:
         return None
     return torch.cat([going_on_b, collected_B.nonzero().squeeze(1)[:idle]]).sort().values
