@@ -9,11 +9,11 @@
     --seeds 1,2,3          other seeds than the row's own
     --corpora DIR          multi30k/ and tatoeba/ are in it (default: $SEQ2SEQ_CORPORA, else data/)
 
-Epochs alone end a training here, so that a busy machine changes no figure. Settings are chosen on the validation set,
-for the tables of recipes also how to search (`seq2seq tune RUN --write`); the test set is read once for each training.
-What is recorded is not made again (delete its file to do so), and a training that was broken off goes on. BLEU is cased
-and detokenised; "lower-cased" is the same output and reference scored by sacreBLEU with `-lc`, which is close to the
-lower-cased tokenised BLEU of older papers and not equal to it.
+Epochs alone end a training here, so that a busy machine changes no figure. Settings are chosen on the validation set;
+the test set is read once for each training. What is recorded is not made again (delete its file to do so), and a
+training that was broken off goes on. BLEU is cased and detokenised, beam 5; "lower-cased" is the same output and
+reference scored by sacreBLEU with `-lc`, which is close to the lower-cased tokenised BLEU of older papers and not equal
+to it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ ROWS: dict[str, Row] = {
 }
 # Rows that stand in another table as well: what the others there are compared with.
 BASES = {"techniques": ("multi30k-en-de-quick", "quick-without-lexical")}
-TUNED = ("recipes", "small")  # the groups whose search is chosen on the validation set; in the others all search alike
 HEADINGS = {
     "recipes": "Recipes",
     "small": "Beside the defaults",
@@ -157,8 +156,6 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
         folders = [RUNS / f"{row.members}-{number}" for number in ROWS[row.members].seeds]
     else:
         train(row, seed, folder, args)
-        if row.group in TUNED:
-            seq2seq("tune", str(folder), "--write")
         folders = [folder]
     output = RUNS / f"{name}-{seed}.out"
     found = json.loads(seq2seq("evaluate", *map(str, folders), "--json", "--output", str(output)))
@@ -174,7 +171,6 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
         "chrf": found["chrf"]["score"],
         "chrf_signature": found["chrf"]["signature"],
         "bleu_lower": lower_cased(folders[0], output, found["bleu"]["signature"]),
-        "search": search(folders[0]),
         "validation": None if row.members else best.get("scores"),
         "training_minutes": round(sum(end["elapsed_seconds"] for end in ends) / 60, 1),
         "threads": args.threads,
@@ -202,15 +198,6 @@ def train(row: Row, seed: int, folder: Path, args: argparse.Namespace) -> None:
     for setting in settings:
         command += ["--set", setting]
     seq2seq(*command)
-
-
-def search(run: Path) -> dict[str, Any]:
-    """How the run searches: what tuning has chosen, or what its config says."""
-    if (run / "decoding.json").exists():
-        chosen: dict[str, Any] = json.loads((run / "decoding.json").read_text(encoding="utf-8"))["decoding"]
-        return chosen
-    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))["decoding"]
-    return {name: config[name] for name in ("beam_size", "length_penalty", "coverage_penalty")}
 
 
 def parameters(run: Path) -> int:
@@ -284,8 +271,7 @@ def page() -> str:
         "",
         "Written by `python scripts/results.py table` from `docs/results/`, which `python scripts/results.py run ROW`",
         "fills: each row names its command by its name. Test sets chose nothing and were read once for each training.",
-        "Recipes search as `seq2seq tune` chose on the validation set, all else with a beam of 5. "
-        "BLEU is cased and detokenised, with the signatures "
+        "BLEU is cased and detokenised, beam 5, with the signatures "
         + " and ".join(f"`{signature}`" for signature in signatures)
         + "; the lower-cased figure is the same output scored with sacreBLEU's `-lc`. Minutes are of the threads that",
         "stand beside them.",
