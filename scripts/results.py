@@ -271,10 +271,10 @@ def page() -> str:
         "",
         "Written by `python scripts/results.py table` from `docs/results/`, which `python scripts/results.py run ROW`",
         "fills: each row names its command by its name. Test sets chose nothing and were read once for each training.",
-        "BLEU is cased and detokenised, beam 5, with the signatures "
-        + " and ".join(f"`{signature}`" for signature in signatures)
-        + "; the lower-cased figure is the same output scored with sacreBLEU's `-lc`. Minutes are of the threads that",
-        "stand beside them.",
+        "",
+        "- BLEU: cased, detokenised, beam 5; " + " or ".join(f"`{signature}`" for signature in signatures),
+        "- lower-cased: the same output and reference scored with sacreBLEU's `-lc`",
+        "- minutes: of a training, validations included, on the cores that stand beside them",
     ]
     for group, heading in HEADINGS.items():
         rows = list(table_lines(group, records))
