@@ -11,7 +11,7 @@ from conftest import Finished, in_process, numbered_pairs
 
 from seq2seq.checkpoints import sealed
 from seq2seq.evaluation.scores import bleu_counts, bleu_of_counts, score
-from seq2seq.evaluation.tuning import Trial, best
+from seq2seq.evaluation.tuning import Trial, _halves, best, gains_on_other_lines
 from seq2seq.runs import RunFolder
 
 GRID = ("--beams", "1,4", "--length-penalties", "0,1.6", "--coverage-penalties", "0,0.2")
@@ -121,6 +121,28 @@ def test_of_equals_the_smallest_beam_and_the_present_penalties_win() -> None:
 
     equals = [Trial(5, 1.0, 0.0, 9.0), Trial(3, 0.0, 0.0, 9.0), Trial(3, 1.2, 0.1, 9.0), Trial(3, 1.2, 0.0, 9.0)]
     assert best([*equals, Trial(1, 1.0, 0.0, 8.9)], DecodingConfig()) == equals[3]
+
+
+def test_what_a_choice_is_worth_is_measured_on_lines_that_did_not_choose() -> None:
+    from seq2seq.config.schema import DecodingConfig
+
+    present = Trial(5, 1.0, 0.0, 6.0, (6.0, 6.0, 6.0, 6.0))
+    lucky = Trial(5, 1.2, 0.0, 7.5, (10.0, 5.0, 7.0, 8.0))  # by chance best on the first half, and worse on its rest
+    assert gains_on_other_lines([present, lucky], DecodingConfig()) == [0.0, -1.0, 1.0, 2.0]
+
+
+def test_two_and_two_halves_are_all_lines() -> None:
+    for lines in (2, 7, 20):
+        half_HL = _halves(lines)
+        assert (half_HL[0::2] + half_HL[1::2] == 1).all()
+        assert set(half_HL.sum(axis=1).tolist()) == {lines // 2, lines - lines // 2}
+    assert len(_halves(1)) == 0, "one line cannot be halved"
+
+
+def test_what_a_choice_is_worth_is_said(run: Path) -> None:
+    found = tune(run, *GRID)
+    assert isinstance(found["gain_on_other_lines"], float)
+    assert f"it is worth {found['gain_on_other_lines']:+.2f} BLEU (40 halves" in in_process("tune", run, *GRID).out
 
 
 @pytest.mark.parametrize("given", ["", "5,", "0", "1;2", "a"])

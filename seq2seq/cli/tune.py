@@ -55,7 +55,7 @@ def _list_of(number: Callable[[str], Value]) -> Callable[[str], list[Value]]:
 def run(args: argparse.Namespace) -> int:
     """Translates the validation set once for each beam size, ranks, scores and prints."""
     from seq2seq.evaluation.scores import default_tokenizer, missing_tokenizer
-    from seq2seq.evaluation.tuning import Grid, best, trials
+    from seq2seq.evaluation.tuning import Grid, best, gains_on_other_lines, trials
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
     from seq2seq.translation.translator import Translator
@@ -82,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
     tried = trials(translator, sources, references, grid, batch_size=args.batch_size, began=told)
     chosen, present = best(tried, now), next(trial for trial in tried if trial.is_way_of(now))
+    elsewhere = gains_on_other_lines(tried, now)
+    worth = sum(elsewhere) / len(elsewhere) if elsewhere else None
     if note := missing_tokenizer(translator.target_language):
         print(f"seq2seq: {note}", file=sys.stderr)
     if args.write:
@@ -89,11 +91,15 @@ def run(args: argparse.Namespace) -> int:
         write_tuned(folder, now.model_copy(update=_settings(chosen)), facts)
     if args.json:
         found = {"lines": len(sources), "before": present.as_dict(), "best": chosen.as_dict(), "written": args.write}
+        found["gain_on_other_lines"] = worth
         print(json.dumps({**found, "trials": [trial.as_dict() for trial in tried]}))
         return 0
     print(f"{len(sources):,} validation sentences, BLEU tok:{default_tokenizer(translator.target_language)}", end="")
     print(f", {len(tried):,} combinations")
     print(*_table(tried, chosen, now), sep="\n")
+    if worth is not None:
+        span = f"{len(elsewhere)} halves, from {min(elsewhere):+.2f} to {max(elsewhere):+.2f}"
+        print(f"Chosen on half of the lines and measured on the other half, it is worth {worth:+.2f} BLEU ({span}).")
     if args.write:
         print(f"{folder.path} now searches so; delete decoding.json in it to go back to its config.yaml.")
     elif not chosen.is_way_of(now):
