@@ -11,7 +11,7 @@ from test_translation_model import batch, model
 from torch import Tensor
 from torch.nn import functional as F
 
-from seq2seq.model import consistency, gru
+from seq2seq.model import consistency, packed
 from seq2seq.model.consistency import consistent_loss
 from seq2seq.model.loss import output_loss
 from seq2seq.model.regularisation import Regularisation
@@ -44,7 +44,7 @@ def by_the_formula(
 
 def chunks_of(monkeypatch: pytest.MonkeyPatch, chunk: int, step: int) -> None:
     monkeypatch.setitem(consistency._CHUNK, "cpu", chunk)
-    monkeypatch.setattr(gru, "_STEP", step)
+    monkeypatch.setattr(packed, "_STEP", step)
 
 
 @each_chunking

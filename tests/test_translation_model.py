@@ -21,8 +21,8 @@ from seq2seq.corpus.batches import Batch
 from seq2seq.corpus.tokenizer import BOS, EOS, PAD
 from seq2seq.errors import DeviceError
 from seq2seq.model import device as device_room
-from seq2seq.model import gru as gru_room
 from seq2seq.model import loss as loss_room
+from seq2seq.model import packed
 from seq2seq.model.best_words import best_words
 from seq2seq.model.device import choose_device, choose_precision, computes_in_bf16, precision_context
 from seq2seq.model.dropout import Dropout
@@ -78,7 +78,7 @@ def readouts(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor
 
 def chunks_of(monkeypatch: pytest.MonkeyPatch, chunk: int, step: int) -> None:
     monkeypatch.setitem(loss_room._CHUNK, "cpu", chunk)
-    monkeypatch.setattr(gru_room, "_STEP", step)
+    monkeypatch.setattr(packed, "_STEP", step)
 
 
 @each_chunking

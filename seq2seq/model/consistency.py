@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
-from seq2seq.model.gru import column_sums, whole_steps
 from seq2seq.model.kernels import kernels_for
 from seq2seq.model.loss import scaled_gradients
+from seq2seq.model.packed import column_sums, whole_steps
 
 # Numbers in one chunk of logits of both readings; see loss.py.
 _CHUNK = {"cpu": 2**24}

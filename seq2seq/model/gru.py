@@ -25,9 +25,7 @@ from torch.autograd.function import once_differentiable
 from seq2seq.model.device import autocast_dtype
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.kernels import kernels_for
-from seq2seq.model.packed import PackedMatrix
-
-_STEP = 64
+from seq2seq.model.packed import PackedMatrix, column_sums, whole_steps
 
 
 class _Layer(torch.autograd.Function):
@@ -84,16 +82,6 @@ class _Layer(torch.autograd.Function):
         grad_weights = (grad_inputs_PG.t() @ x_PI, grad_projected_PG.t() @ states_PH[:P])
         grad_biases = (column_sums(grad_inputs_PG), column_sums(grad_projected_PG))
         return grad_x, grad_BH.to(ctx.first_dtype), *grad_weights, *grad_biases, None
-
-
-def whole_steps(rows: int) -> int:
-    """So many rows or a few more: a library of products prepares itself anew for every number it meets."""
-    return rows + -rows % _STEP
-
-
-def column_sums(x_NG: Tensor) -> Tensor:
-    """The sum over all rows, by a product with ones: in bf16 several times faster than a sum."""
-    return (x_NG.new_ones(1, len(x_NG)) @ x_NG).squeeze(0)
 
 
 class _Plain:

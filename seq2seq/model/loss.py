@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.device import autocast_dtype
-from seq2seq.model.gru import column_sums, whole_steps
 from seq2seq.model.kernels import kernels_for
+from seq2seq.model.packed import column_sums, whole_steps
 
 # Numbers in one chunk of logits: enough for a large product, and mostly for a whole batch.
 _CHUNK = {"cpu": 2**23}
