@@ -11,9 +11,9 @@
 
 Epochs alone end a training here, so that a busy machine changes no figure. Settings are chosen on the validation set;
 the test set is read once for each training. What is recorded is not made again (delete its file to do so), and a
-training that was broken off goes on. BLEU is cased and detokenised, beam 5; "lower-cased" is the same output and
-reference scored by sacreBLEU with `-lc`, which is close to the lower-cased tokenised BLEU of older papers and not equal
-to it.
+training that was broken off goes on if its settings are the same. BLEU is cased and detokenised, beam 5; "lower-cased"
+is the same output and reference scored by sacreBLEU with `-lc`, which is close to the lower-cased tokenised BLEU of
+older papers and not equal to it.
 """
 
 from __future__ import annotations
@@ -194,7 +194,11 @@ def train(row: Row, seed: int, folder: Path, args: argparse.Namespace) -> None:
         config.write_text(yaml.safe_dump({"data": told["data"]}), encoding="utf-8")
     settings = [*paths(row, Path(args.corpora)), *row.settings, *args.set]
     settings += [f"seed={seed}", f"training.threads={args.threads}", "training.max_minutes=null"]
-    command = ["train", str(config), "--run", str(folder), *(["--resume"] if folder.exists() else [])]
+    wanted, begun = json.dumps([config.read_text(encoding="utf-8"), settings]), folder.with_suffix(".begun")
+    goes_on = folder.exists() and begun.exists() and begun.read_text(encoding="utf-8") == wanted
+    command = ["train", str(config), "--run", str(folder), "--resume" if goes_on else "--overwrite"]
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun.write_text(wanted, encoding="utf-8")
     for setting in settings:
         command += ["--set", setting]
     seq2seq(*command)
