@@ -64,6 +64,9 @@ ROWS: dict[str, Row] = {
     "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
     "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
     "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
+    "multi30k-en-de-quick-ensemble": Row(
+        "recipes", "Multi30k en→de, quick, the three together", QUICK, members="multi30k-en-de-quick"
+    ),
     "low-resource": Row("small", "5,000 pairs of Multi30k en→de", "low_resource.yaml", pairs=5000),
     "low-resource-plain": Row("small", "5,000 pairs of Multi30k en→de, the defaults", EN_DE, pairs=5000, plain=True),
     "tatoeba-en-zh-plain": Row("small", "Tatoeba en→zh, the defaults", "tatoeba_en_zh.yaml", plain=True),
