@@ -156,7 +156,11 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
     """Train a row with a seed (or put its members together), translate the test set, and write the record."""
     row, folder, began = ROWS[name], RUNS / f"{name}-{seed}", time.time()
     if row.members:
-        folders = [RUNS / f"{row.members}-{number}" for number in ROWS[row.members].seeds]
+        seeds = ROWS[row.members].seeds
+        folders = [RUNS / f"{row.members}-{number}" for number in seeds]
+        for member, number in zip(folders, seeds, strict=True):
+            if not (record_of(row.members, number).exists() and member.exists()):
+                raise SystemExit(f"{name}: {member} is not there or not trained to its end; run {row.members} first")
     else:
         train(row, seed, folder, args)
         folders = [folder]
