@@ -55,7 +55,7 @@ def _list_of(number: Callable[[str], Value]) -> Callable[[str], list[Value]]:
 def run(args: argparse.Namespace) -> int:
     """Translates the validation set once for each beam size, ranks, scores and prints."""
     from seq2seq.evaluation.scores import default_tokenizer, missing_tokenizer
-    from seq2seq.evaluation.tuning import Grid, best, gains_on_other_lines, trials
+    from seq2seq.evaluation.tuning import Grid, best, gains_on_other_lines, present_way, trials
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
     from seq2seq.translation.translator import Translator
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"seq2seq: {time.monotonic() - began:.0f} s: searching with a beam of {beam}", file=sys.stderr)
 
     tried = trials(translator, sources, references, grid, batch_size=args.batch_size, began=told)
-    chosen, present = best(tried, now), next(trial for trial in tried if trial.is_way_of(now))
+    chosen, present = best(tried, now), present_way(tried, now)
     elsewhere = gains_on_other_lines(tried, now)
     worth = sum(elsewhere) / len(elsewhere) if elsewhere else None
     if note := missing_tokenizer(translator.target_language):

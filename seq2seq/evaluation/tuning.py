@@ -105,10 +105,15 @@ def best(tried: Sequence[Trial], decoding: DecodingConfig, half: int | None = No
     return min(tried, key=rank)
 
 
+def present_way(tried: Sequence[Trial], decoding: DecodingConfig) -> Trial:
+    """The one that searches as these settings say; `Grid.with_present` sees to it that it is there."""
+    return next(trial for trial in tried if trial.is_way_of(decoding))
+
+
 def gains_on_other_lines(tried: Sequence[Trial], decoding: DecodingConfig) -> list[float]:
     """What choosing is worth where it had no say: for each half of the lines, the BLEU there of what is best on its
     other half, less that of the present way. Empty where there are too few lines to halve."""
-    present = next(trial for trial in tried if trial.is_way_of(decoding))
+    present = present_way(tried, decoding)
     return [best(tried, decoding, half ^ 1).halves[half] - present.halves[half] for half in range(len(present.halves))]
 
 
