@@ -353,6 +353,15 @@ def test_an_equal_score_is_not_a_better_one(make: Callable[..., Trainer]) -> Non
     assert (summary.reason, summary.best_step, summary.step) == ("patience", 7, 21)
 
 
+def test_a_falling_loss_is_worth_waiting_for_whatever_bleu_does(make: Callable[..., Trainer]) -> None:
+    told = Told([result(3.0, 5.0), result(2.9, 9.0), *(result(2.8 - step / 10, 8.0) for step in range(4))])
+    summary = make(validator=told, epochs=6, patience=2).train()
+    assert (summary.reason, summary.best_step, summary.step) == ("epochs", 14, 42)
+    rising = Told([result(2.0, 5.0), result(2.1, 6.0), *([result(2.2, 6.0)] * 4)])
+    summary = make(validator=rising, epochs=6, patience=2).train()
+    assert (summary.reason, summary.best_step, summary.step) == ("patience", 14, 28)
+
+
 def test_the_best_checkpoint_holds_the_weights_of_its_step(make: Callable[..., Trainer]) -> None:
     trainer = make(validator=Told([result(bleu=5.0), result(bleu=4.0)]), epochs=2)
     kept = {}

@@ -25,7 +25,7 @@ _REASONS = {
     "epochs": "all epochs done",
     "max_steps": "training.max_steps reached",
     "max_minutes": "training.max_minutes reached",
-    "patience": "no better validation for training.patience validations",
+    "patience": "no better score and no lower loss for training.patience validations",
     "stopped": "stopped on request",
 }
 

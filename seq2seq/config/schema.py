@@ -389,7 +389,7 @@ class TrainingConfig(Section):
         default=5,
         ge=1,
         le=MILLION,
-        description="Validations without a better one after which training stops; null: never.",
+        description="Validations without a better score or a lower loss after which training stops; null: never.",
     )
     checkpoint_every: Annotated[
         Annotated[Integer, Field(ge=1, le=BILLION)] | Minutes | None,

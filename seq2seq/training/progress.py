@@ -37,7 +37,8 @@ class Progress:
     best_score: float | None = None  # higher is better, whatever it is made of
     best_step: int = 0
     best_scores: dict[str, float | None] | None = None
-    validations_since_best: int = 0
+    lowest_loss: float | None = None  # of any validation, be it the best or not
+    validations_since_best: int = 0  # since the last one with a better score or a lower loss
     chosen_by: Literal["bleu", "chrf", "loss"] = "bleu"  # what best_score is
     judged_on: str = ""  # and on which validation set
     plateau_scale: float = 1.0

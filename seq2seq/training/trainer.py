@@ -402,14 +402,16 @@ class Trainer:
         progress = self.progress
         rank = result.rank(self.settings.choose_by)
         better = math.isfinite(rank) and (progress.best_score is None or rank > progress.best_score)
+        lower = math.isfinite(result.loss) and (progress.lowest_loss is None or result.loss < progress.lowest_loss)
+        if lower:
+            progress.lowest_loss = result.loss
+        # BLEU goes up and down by chance: while the loss still falls, something is still learnt.
+        progress.validations_since_best = 0 if better or lower else progress.validations_since_best + 1
         if better:
             progress.best_score, progress.best_step, progress.best_scores = rank, progress.step, result.scores()
-            progress.validations_since_best = 0
             weights = self._finite(dict(self.model.named_parameters()))
             if self.team.leads:
                 self.run.save("best", weights, self._facts())
-        else:
-            progress.validations_since_best += 1
         return better
 
     def _facts(self) -> dict[str, Any]:
@@ -462,7 +464,7 @@ class Trainer:
         """A best score is comparable with others of the same measure on the same validation set only."""
         progress, choose_by = self.progress, self.settings.choose_by
         if progress.best_scores is not None and progress.judged_on != self.setup.judge:
-            progress.best_score = None
+            progress.best_score = progress.lowest_loss = None
             self.listener.said("the validation set is another one than before, so a new best is looked for")
         elif progress.best_scores is not None and progress.chosen_by != choose_by:
             progress.best_score = rank_of(progress.best_scores, choose_by)
