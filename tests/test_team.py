@@ -68,13 +68,22 @@ def same_run(one: Path, other: Path) -> None:
         torch.testing.assert_close(weight, second[name], rtol=0, atol=2e-3, msg=name)
 
 
-@pytest.mark.parametrize(("processes", "each", "whole"), [(2, 2, 4), pytest.param(3, 1, 3, marks=pytest.mark.long)])
-def test_several_processes_are_one_with_the_whole_batch(tiny: Path, processes: int, each: int, whole: int) -> None:
-    together = torchrun(processes, tiny, "together", f"training.accumulate={each}")
+@pytest.mark.parametrize(
+    ("processes", "each", "whole", "more"),
+    [
+        (2, 2, 4, ()),
+        pytest.param(3, 1, 3, (), marks=pytest.mark.long),
+        pytest.param(2, 1, 2, ("training.epochs=1", "training.risk_epochs=1"), marks=pytest.mark.long),
+    ],
+)
+def test_several_processes_are_one_with_the_whole_batch(
+    tiny: Path, processes: int, each: int, whole: int, more: tuple[str, ...]
+) -> None:
+    together = torchrun(processes, tiny, "together", f"training.accumulate={each}", *more)
     out, _ = together.communicate(timeout=200)
     assert together.returncode == 0, out
     assert out.count("encoding the training pairs") == 1, "one of them speaks"
-    same_run(tiny / "together", alone(tiny, "alone", f"training.accumulate={whole}"))
+    same_run(tiny / "together", alone(tiny, "alone", f"training.accumulate={whole}", *more))
 
 
 @pytest.mark.long

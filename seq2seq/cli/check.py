@@ -86,7 +86,7 @@ def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
     lengths = f"{len(train.source.ids) / len(train):.1f} source, {len(train.target.ids) / len(train):.1f} target"
     rows += [
         ("mean pieces", lengths),
-        ("updates an epoch", f"{updates:,}, about {updates * settings.epochs:,} in all"),
+        ("updates an epoch", f"{updates:,}, about {updates * (settings.epochs + settings.risk_epochs):,} in all"),
         ("real tokens", f"{sampler.real_share(batches):.1%} of batch positions"),
     ]
     return rows

@@ -141,11 +141,13 @@ class Display:
             f"model       {trainer.model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
             f"{config.model.attention.kind} attention"
         )
+        schedule = trainer.schedule
+        risky = f" and {schedule.risk_updates:,} of minimum risk training" if schedule.risk_updates else ""
         self._say(
-            f"training    about {trainer.schedule.total_updates:,} updates on {trainer.setup.device} in {precision}; "
+            f"training    about {schedule.total_updates:,} updates{risky} on {trainer.setup.device} in {precision}; "
             f"run {self.folder.path}"
         )
-        for message in advice(config.training, trainer.schedule.total_updates):
+        for message in advice(config.training, schedule.total_updates):
             self._say(message)
 
     def summary(self, summary: Summary, folder: RunFolder) -> None:

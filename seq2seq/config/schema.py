@@ -344,6 +344,20 @@ class TrainingConfig(Section):
         description="Weight of R-Drop (Liang et al. 2021, section 2; 5 in their translations): each batch is read "
         "twice under different dropout, and both are to say the same. An update takes about twice the time; 0 is off.",
     )
+    risk_epochs: Integer = Field(
+        default=0,
+        ge=0,
+        le=MILLION,
+        description="Epochs of minimum risk training (Shen et al. 2016; Edunov et al. 2018) after the others, from the "
+        "best weights: the model's own translations are compared with the reference, and the better ones become more "
+        "probable. What is best is then chosen among these epochs.",
+    )
+    risk_candidates: Integer = Field(
+        default=6, ge=2, le=1024, description="Translations of each sentence that are compared, the best of a beam."
+    )
+    risk_learning_rate: Number = Field(
+        default=1e-4, gt=0, description="Learning rate that these epochs begin with; it falls to zero along a cosine."
+    )
     average: Literal["none", "ema", "last"] = Field(
         default="none",
         description="Average of the weights that is validated and becomes the best: ema, a moving one over all updates "
@@ -416,6 +430,15 @@ class TrainingConfig(Section):
             if self.average != kind and value != type(self).model_fields[name].default:
                 settings = {f"training.{name}": value, "training.average": self.average}
                 contradict(settings, f"{name} has a meaning only with average {kind}")
+        return self
+
+    @model_validator(mode="after")
+    def _risk_is_taken(self) -> "TrainingConfig":
+        for name in ("risk_candidates", "risk_learning_rate"):
+            value = getattr(self, name)
+            if not self.risk_epochs and value != type(self).model_fields[name].default:
+                settings = {f"training.{name}": value, "training.risk_epochs": 0}
+                contradict(settings, f"{name} has a meaning only with epochs of minimum risk training")
         return self
 
     @model_validator(mode="after")

@@ -209,10 +209,7 @@ def collate(corpus: EncodedCorpus, indices: ArrayLike) -> Batch:
     source, target = corpus.source, corpus.target
     src_BS, src_mask_BS = _pad(source.ids, source.offsets[rows], source.offsets[rows + 1])
     tgt_BT, tgt_mask_BT = _pad(target.ids, target.offsets[rows], target.offsets[rows + 1])
-    tgt_in_BT = np.full_like(tgt_BT, PAD)
-    tgt_in_BT[:, 0] = BOS
-    tgt_in_BT[:, 1:] = tgt_BT[:, :-1]
-    tgt_in_BT[~tgt_mask_BT] = PAD  # EOS is never read, only said
+    tgt_in_BT = _read(tgt_BT, tgt_mask_BT)
     real_N = np.flatnonzero(tgt_mask_BT)
     arrays = (src_BS, src_mask_BS, tgt_in_BT, tgt_BT, tgt_mask_BT, real_N)
     src, src_mask, tgt_in, tgt_out, tgt_mask, real = map(torch.from_numpy, arrays)
@@ -223,10 +220,34 @@ def collate_sources(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     """Sources to translate as (src_BS, src_mask_BS), each with its EOS."""
     import torch
 
-    ids = np.fromiter((i for row in rows for i in row), dtype=np.int64)
-    ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    src_BS, src_mask_BS = _pad(ids, ends[:-1], ends[1:])
+    src_BS, src_mask_BS = _pad(*_joined(rows))
     return torch.from_numpy(src_BS), torch.from_numpy(src_mask_BS)
+
+
+def collate_targets(rows: Sequence[Sequence[int] | None]) -> tuple[Tensor, Tensor]:
+    """Translations as (tgt_in_BT, tgt_out_BT) of a `Batch`; None makes a row of padding."""
+    import torch
+
+    tgt_BT, tgt_mask_BT = _pad(*_joined([() if row is None else row for row in rows]))
+    none_B = np.array([row is None for row in rows])
+    tgt_BT[none_B], tgt_mask_BT[none_B] = PAD, False
+    return torch.from_numpy(_read(tgt_BT, tgt_mask_BT)), torch.from_numpy(tgt_BT)
+
+
+def _read(tgt_BT: NDArray[np.int64], tgt_mask_BT: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """What the decoder reads in order to say the targets: BOS first, and EOS never, which is only said."""
+    tgt_in_BT = np.full_like(tgt_BT, PAD)
+    tgt_in_BT[:, 0] = BOS
+    tgt_in_BT[:, 1:] = tgt_BT[:, :-1]
+    tgt_in_BT[~tgt_mask_BT] = PAD
+    return tgt_in_BT
+
+
+def _joined(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """All ids one after the other, and where each row starts and ends in them."""
+    ids = np.fromiter((i for row in rows for i in row), dtype=np.int64)
+    bounds = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return ids, bounds[:-1], bounds[1:]
 
 
 def _small(lengths: ArrayLike) -> NDArray[Any]:

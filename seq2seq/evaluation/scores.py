@@ -179,6 +179,20 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     return [chrf.sentence_score(row[0].rstrip(), [text.rstrip() for text in row[1:]]).score for row in rows]
 
 
+def sentence_bleu(hypotheses: Sequence[str], references: Sequence[str], *, target_language: str) -> list[float]:
+    """BLEU of each sentence alone, 0 to 100, where one match more is counted of two words and more (Lin & Och 2004)."""
+    metric = _smoothed_bleu(default_tokenizer(target_language))
+    rows = zip(hypotheses, references, strict=True)
+    return [float(metric.sentence_score(one.rstrip(), [other.rstrip()]).score) for one, other in rows]
+
+
+@functools.cache
+def _smoothed_bleu(tokenizer: str) -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(tokenize=tokenizer, smooth_method="add-k", smooth_value=1, effective_order=True)
+
+
 def default_tokenizer(language: str) -> str:
     """The tokenizer of BLEU for a language code such as zh, zh_TW, ja-JP or en; unknown languages get 13a.
 

@@ -57,7 +57,7 @@ class _OutputLoss(torch.autograd.Function):
                 gold_logit_C = logits_CV.gather(1, gold_C.unsqueeze(1)).squeeze(1)
                 log_sum_C = torch.logsumexp(logits_CV, dim=1)
             else:
-                log_sum_C, gold_logit_C = _to_gradient(logits_CV, wide_bias_V, gold_C, real, 1.0 - smoothing)
+                log_sum_C, gold_logit_C = to_gradient(logits_CV, wide_bias_V, gold_C, real, 1.0 - smoothing)
                 grad_CV = logits_CV  # in place: softmax minus what should have been
                 torch.mm(grad_CV, cast_weight_VE, out=grad_x_PE[first : first + size])
                 part_VE = grad_CV.t() @ x_CE
@@ -102,7 +102,7 @@ def scaled_gradients(saved: tuple[Tensor, ...], grad_loss: Tensor) -> tuple[Tens
     return grad_x * grad_loss.to(grad_x.dtype), scaled_VE, grad_bias_V * grad_loss
 
 
-def _to_gradient(
+def to_gradient(
     logits_CV: Tensor, bias_V: Tensor, gold_C: Tensor, real: int, gold_share: float
 ) -> tuple[Tensor, Tensor]:
     """Logits without their bias become, in place, softmax minus `gold_share` at the gold word; rows from `real` on

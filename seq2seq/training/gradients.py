@@ -18,7 +18,9 @@ from seq2seq.corpus.batches import Batch, collate
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.model.device import give_back_memory, is_out_of_memory, precision_context
 from seq2seq.model.regularisation import NONE, Regularisation
+from seq2seq.model.risk import risk_loss
 from seq2seq.model.translation_model import TranslationModel
+from seq2seq.training.candidates import CandidateSearch
 from seq2seq.training.shared_memory import shared_sums
 from seq2seq.training.team import Team
 
@@ -42,6 +44,7 @@ class Gradients:
         self.model, self.corpus, self.label_smoothing = model, corpus, label_smoothing
         self.device, self.precision, self.team, self.said = device, precision, team, said
         self.harder = harder
+        self.candidates: CandidateSearch | None = None  # with one it is the risk that is minimised
         self._ahead = Ahead(self._batch)
         count = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
         self._shared = shared_sums(team, count) if device.type == "cpu" else None
@@ -56,8 +59,8 @@ class Gradients:
         through the model the loss is multiplied by `scale`, so that small gradients survive fp16; then it is taken out.
         """
         planned = sum(int(self.corpus.target.lengths_of(indices).sum()) + len(indices) for indices in group)
-        own = self.team.share(list(group))
-        loss, tokens = self._own(own, self.team.share(list(following)), scale / planned)
+        own, next_own = (self._pieces(self.team.share(list(batches))) for batches in (group, following))
+        loss, tokens = self._own(own, next_own, scale / planned)
         correction = 1.0 / scale
         if self.team.size > 1:
             counts = torch.zeros(2, dtype=wide(self.device), device=self.device)
@@ -77,6 +80,8 @@ class Gradients:
         """This process's part: its summed loss and its real tokens."""
         while True:
             self.model.zero_grad(set_to_none=True)
+            if self.candidates is not None:
+                self.candidates.renew()
             loss_sum, tokens = torch.zeros((), dtype=wide(self.device), device=self.device), 0
             try:
                 for batch in self._ahead.take(parts, following):
@@ -91,15 +96,28 @@ class Gradients:
             give_back_memory()
             parts = self._smaller(parts)
 
+    def _pieces(self, parts: list[Indices]) -> list[Indices]:
+        """The batches in pieces whose candidates take no more memory than a batch's two readings by R-Drop."""
+        if self.candidates is None:
+            return parts
+        count = self.candidates.pieces
+        return [piece for part in parts for piece in np.array_split(part, min(count, len(part)))]
+
     def _batch(self, indices: Indices) -> Batch:
         batch = collate(self.corpus, indices)
         return batch.pinned() if self.device.type == "cuda" else batch
 
     def _backward(self, batch: Batch, factor: float) -> Tensor:
+        """Gradients of a batch, and the loss of its references."""
+        candidates = None if self.candidates is None else self.candidates.of(batch)
         with precision_context(self.device, self.precision):
-            loss, _ = self.model.loss(batch, self.label_smoothing, self.harder)
+            if candidates is None:
+                loss, _ = self.model.loss(batch, self.label_smoothing, self.harder)
+                told = loss.detach()
+            else:
+                loss, told = risk_loss(self.model, batch, candidates, self.label_smoothing)
         (loss * factor).backward()  # type: ignore[no-untyped-call]
-        return loss.detach().to(wide(self.device))
+        return told.to(wide(self.device))
 
     def _smaller(self, parts: list[Indices]) -> list[Indices]:
         """The same pairs in smaller batches; where every batch is a single pair, without the longest of them."""

@@ -69,10 +69,14 @@ def restore_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensor
 
 @dataclass
 class Schedule:
-    """The learning rate of each update. Only `plateau` remembers anything: its scale and how long it has waited."""
+    """The learning rate of each update. Only `plateau` remembers anything: its scale and how long it has waited.
+
+    `risk_updates` are those of minimum risk training, which come after the `total_updates`.
+    """
 
     settings: TrainingConfig
     total_updates: int
+    risk_updates: int = 0
     scale: float = 1.0
     waited: int = 0
 
@@ -91,6 +95,11 @@ class Schedule:
             case _:
                 factor = self.scale
         return max(settings.min_learning_rate, settings.learning_rate * factor)
+
+    def risk_rate(self, step: int) -> float:
+        """The rate of update `step` of minimum risk training: a twentieth of it to warm up, then a cosine to zero."""
+        share = min(1.0, step / max(1, self.risk_updates))
+        return self.settings.risk_learning_rate * min(1.0, 20 * share) * 0.5 * (1.0 + math.cos(math.pi * share))
 
     def after_validation(self, better: bool) -> None:
         """Lower the rate on a plateau: `plateau_patience` validations without a better one, then one more."""

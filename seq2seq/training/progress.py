@@ -32,6 +32,8 @@ class Progress:
     skipped_in_a_row: int = 0
     loss_scale: float = 1.0  # what the loss is multiplied by on its way back; for fp16, else 1
     updates_at_scale: int = 0
+    risk_epoch: int | None = None  # the epoch, from 0, and the update after which minimum risk training began
+    risk_step: int = 0
     # Validation
     validation_due: bool = False  # stopped after the update, before its validation
     best_score: float | None = None  # higher is better, whatever it is made of

@@ -27,6 +27,7 @@ from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.averaging import build_averaging
+from seq2seq.training.candidates import CandidateSearch
 from seq2seq.training.gradients import Gradients, wide
 from seq2seq.training.optimizer import HIGHEST_RATE, Schedule, build_optimizer, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
@@ -114,6 +115,7 @@ class Trainer:
     ) -> None:
         self.settings, self.setup, self.run = settings, setup, run
         self.model, self.train_corpus, self.validator = model, train, validator
+        self._whole = train
         self.listener, self.should_stop, self.team = listener, should_stop, setup.team
         self.sampled = sampled
         if self.team.rank:  # the first one's generator is where the making of the weights has left it
@@ -144,14 +146,15 @@ class Trainer:
         self._begin_epoch()
         # So many batches make an update; the last one of an epoch has what is left.
         self._group = settings.accumulate * self.team.size
-        self.schedule = Schedule(settings, settings.epochs * -(-len(self._batches) // self._group))
+        updates = -(-len(self._batches) // self._group)
+        self.schedule = Schedule(settings, settings.epochs * updates, settings.risk_epochs * updates)
 
     # -- the loop -----------------------------------------------------------------------------------------------------
 
     def train(self) -> Summary:
         """Train until one of the limits is reached, patience is used up, or someone asks for an end."""
         self.model.train()
-        self.listener.started(self.progress, self.schedule.total_updates)
+        self.listener.started(self.progress, self.schedule.total_updates + self.schedule.risk_updates)
         self._began = time.perf_counter() - self.progress.elapsed_seconds
         self._heard = self._wishes()
         try:
@@ -183,6 +186,9 @@ class Trainer:
             return "stopped"
         while True:
             reason = self._reason_to_end()
+            if reason in ("epochs", "patience") and self.settings.risk_epochs and progress.risk_epoch is None:
+                self._begin_risk()
+                continue
             if reason:
                 return reason
             group = self._batches[progress.position : progress.position + self._group]
@@ -213,10 +219,49 @@ class Trainer:
     def _begin_epoch(self) -> None:
         """Plan the batches of the epoch that progress has come to; its sentences may be cut anew."""
         epoch = self.progress.epoch
-        if self.sampled is not None and epoch < self.settings.epochs:
+        if self.progress.risk_epoch is not None:
+            self._compare_candidates()
+        elif self.sampled is not None and epoch < self.settings.epochs:
             self.train_corpus = self._gradients.corpus = self.sampled.epoch(epoch)
             self.sampler = self._sampler(self.train_corpus)
         self._batches = self.sampler.epoch(epoch)
+
+    def _begin_risk(self) -> None:
+        """From the best weights so far, with moments and averages of its own; what is best is chosen anew."""
+        progress = self.progress
+        self.team.wait()  # the leader writes
+        if self.run.has("best"):
+            best = self.run.load("best").weights
+            with torch.no_grad():
+                for name, parameter in self.model.named_parameters():
+                    parameter.copy_(best[name])
+        self.listener.said(f"minimum risk training begins, from the best weights so far (step {progress.best_step})")
+        self.optimizer.state.clear()
+        self.averaging = build_averaging(self.model, self.settings)
+        progress.risk_epoch, progress.risk_step, progress.position = progress.epoch, progress.step, 0
+        progress.best_score, progress.validations_since_best = None, 0
+        progress.loss_scale = _FIRST_SCALE if self.setup.precision == torch.float16 else 1.0
+        self._loss_sum.zero_()
+        progress.interval_tokens, progress.interval_seconds, progress.updates_at_scale = 0, 0.0, 0
+        self._begin_epoch()
+        self._save_last()  # or a resume would begin it from the best weights of then
+
+    def _compare_candidates(self) -> None:
+        """From here on the risk is minimised, on the sentences as they are always cut."""
+        if self._gradients.candidates is None:
+            settings, setup = self.settings, self.setup
+            self._gradients.candidates = CandidateSearch(
+                self.validator.translator, settings.risk_candidates, setup.precision
+            )
+            self.train_corpus = self._gradients.corpus = self._whole
+            self.sampler = self._sampler(self._whole)
+
+    def _rate(self, step: int) -> float:
+        """The learning rate of an update."""
+        progress = self.progress
+        if progress.risk_epoch is None or step <= progress.risk_step:
+            return self.schedule.rate(step)
+        return self.schedule.risk_rate(step - progress.risk_step)
 
     def _wishes(self) -> Wishes:
         """What all processes agree on: the leader's clock, and a stop that any of them was asked for."""
@@ -240,13 +285,14 @@ class Trainer:
     def _reason_to_end(self) -> str | None:
         progress, settings = self.progress, self.settings
         self._tick()
-        if progress.epoch >= settings.epochs:
+        begun = progress.risk_epoch
+        if progress.epoch >= (settings.epochs if begun is None else begun + settings.risk_epochs):
             return "epochs"
         if settings.max_steps is not None and progress.step >= settings.max_steps:
             return "max_steps"
         if self._heard.over:
             return "max_minutes"
-        if settings.patience is not None and progress.validations_since_best >= settings.patience:
+        if begun is None and settings.patience is not None and progress.validations_since_best >= settings.patience:
             return "patience"
         return "stopped" if self._heard.stop else None
 
@@ -260,7 +306,7 @@ class Trainer:
         """
         began = time.perf_counter()
         progress = self.progress
-        rate = self.schedule.rate(progress.step + 1)
+        rate = self._rate(progress.step + 1)
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = min(rate, HIGHEST_RATE)
         progress.step += 1
@@ -362,7 +408,7 @@ class Trainer:
                 "step": progress.step,
                 "epoch": progress.epoch if progress.position == 0 else progress.epoch + 1,
                 "loss": round(loss, 6) if math.isfinite(loss) else None,
-                "learning_rate": self.schedule.rate(progress.step),
+                "learning_rate": self._rate(progress.step),
                 "target_tokens": progress.target_tokens,
                 "target_tokens_per_second": round(tokens / max(progress.interval_seconds, 1e-9), 1),
                 "elapsed_seconds": round(progress.elapsed_seconds, 3),

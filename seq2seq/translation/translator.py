@@ -176,6 +176,13 @@ class Translator:
         jobs = self._found(lines, batch_size, lambda rows: self._all_finished(rows, beam_size))
         return [[job.found[place] for place in range(len(job.parts))] for job in jobs]
 
+    def candidates(self, rows: Sequence[list[int]], count: int) -> list[list[Hypothesis]]:
+        """The `count` best of a beam of that width for each source, given in ids without an end mark, best first.
+
+        Fewer come back where a beam holds no more.
+        """
+        return list(chain.from_iterable(in_halves(rows, lambda some: self._beam(some, count, count)[0])))
+
     def text_of(self, parts: Sequence[Hypothesis | Finished]) -> str:
         """The text of a line, from one hypothesis for each of its parts."""
         # A model can spell any byte, a line break too; one line in is one line out.
