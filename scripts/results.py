@@ -53,17 +53,21 @@ class Row:
     members: str | None = None  # no training: an ensemble of the seeds of this row
 
 
-EN_DE, QUICK = "multi30k_en_de.yaml", "multi30k_en_de_quick.yaml"
+EN_DE, DE_EN, QUICK = "multi30k_en_de.yaml", "multi30k_de_en.yaml", "multi30k_en_de_quick.yaml"
 WITHOUT = ("model.lexical_model=false",)
 KINDS = ("multi_head", "qkv", "general", "my", "dot", "additive", "tanh", "none")
 SEEDS = (1, 2, 3)
 ROWS: dict[str, Row] = {
     "multi30k-en-de": Row("recipes", "Multi30k en→de", EN_DE, seeds=SEEDS),
+    "multi30k-en-de-likelihood": Row(
+        "recipes", "the same without minimum risk training", EN_DE, ("training.risk_epochs=0",), SEEDS
+    ),
     "multi30k-en-de-quick": Row("recipes", "Multi30k en→de, quick", QUICK, seeds=SEEDS),
-    "multi30k-de-en": Row("recipes", "Multi30k de→en", "multi30k_de_en.yaml", seeds=SEEDS),
+    "multi30k-de-en": Row("recipes", "Multi30k de→en", DE_EN, seeds=SEEDS),
     "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
     "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
     "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
+    "multi30k-de-en-ensemble": Row("recipes", "Multi30k de→en, the three together", DE_EN, members="multi30k-de-en"),
     "multi30k-en-de-quick-ensemble": Row(
         "recipes", "Multi30k en→de, quick, the three together", QUICK, members="multi30k-en-de-quick"
     ),
@@ -85,6 +89,7 @@ ROWS: dict[str, Row] = {
     "technique-variational": Row("techniques", "variational dropout", QUICK, ("model.variational_dropout=true",)),
     "technique-ema": Row("techniques", "moving average of the weights", QUICK, ("training.average=ema",)),
     "technique-r-drop": Row("techniques", "R-Drop, strength 3", QUICK, ("training.r_drop=3",)),
+    "technique-risk": Row("techniques", "minimum risk training, one epoch more", QUICK, ("training.risk_epochs=1",)),
     "technique-bpe-dropout": Row("techniques", "BPE-dropout 0.1", QUICK, ("training.subword_sampling=0.1",)),
     "technique-layer-norm": Row("techniques", "layer normalisation", QUICK, ("model.layer_norm=true",)),
     "technique-encoder-2": Row(

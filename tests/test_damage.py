@@ -664,7 +664,7 @@ def test_progress_of_another_kind_is_refused_by_name(run: Path, name: str) -> No
 
 COUNTS = [
     "step", "epoch", "position", "target_tokens", "skipped", "skipped_in_a_row", "best_step", "validations_since_best",
-    "plateau_waited", "interval_tokens",
+    "plateau_waited", "interval_tokens", "risk_epoch", "risk_step",
 ]  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import sacrebleu
 import torch
-from conftest import in_process
 from test_resume import assert_same_run, told, train
 from test_trainer import make, prepared, weights  # noqa: F401  (fixtures)
 from torch import Tensor
@@ -237,10 +236,3 @@ def test_its_rate_rises_quickly_and_falls_to_nothing() -> None:
     assert [schedule.risk_rate(step) for step in (5, 10, 100, 200)] == pytest.approx(
         [2e-4 * 0.5 * (1 + math.cos(math.pi * 5 / 200)) / 2, 2e-4 * 0.5 * (1 + math.cos(math.pi / 20)), 1e-4, 0.0]
     )
-
-
-def test_its_settings_without_it_are_a_mistake(tiny: Path) -> None:
-    done = in_process("check", tiny / "tiny.yaml", "--set", "training.risk_candidates=9")
-    assert done.status != 0
-    assert "risk_candidates" in done.err
-    assert "risk_epochs" in done.err

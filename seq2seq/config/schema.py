@@ -433,15 +433,6 @@ class TrainingConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _risk_is_taken(self) -> "TrainingConfig":
-        for name in ("risk_candidates", "risk_learning_rate"):
-            value = getattr(self, name)
-            if not self.risk_epochs and value != type(self).model_fields[name].default:
-                settings = {f"training.{name}": value, "training.risk_epochs": 0}
-                contradict(settings, f"{name} has a meaning only with epochs of minimum risk training")
-        return self
-
-    @model_validator(mode="after")
     def _sides_are_of_samples(self) -> "TrainingConfig":
         if self.subword_sampling is None and self.sampled_sides != "both":
             settings = {
