@@ -54,18 +54,20 @@ class Row:
 
 
 EN_DE, DE_EN, QUICK = "multi30k_en_de.yaml", "multi30k_de_en.yaml", "multi30k_en_de_quick.yaml"
+EN_ZH, ZH_EN = "tatoeba_en_zh.yaml", "tatoeba_zh_en.yaml"
 WITHOUT = ("model.lexical_model=false",)
+WITHOUT_RISK = ("training.risk_epochs=0",)
 KINDS = ("multi_head", "qkv", "general", "my", "dot", "additive", "tanh", "none")
 SEEDS = (1, 2, 3)
 ROWS: dict[str, Row] = {
     "multi30k-en-de": Row("recipes", "Multi30k en→de", EN_DE, seeds=SEEDS),
-    "multi30k-en-de-likelihood": Row(
-        "recipes", "the same without minimum risk training", EN_DE, ("training.risk_epochs=0",), SEEDS
-    ),
+    "multi30k-en-de-likelihood": Row("recipes", "the same without minimum risk training", EN_DE, WITHOUT_RISK, SEEDS),
     "multi30k-en-de-quick": Row("recipes", "Multi30k en→de, quick", QUICK, seeds=SEEDS),
     "multi30k-de-en": Row("recipes", "Multi30k de→en", DE_EN, seeds=SEEDS),
-    "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", "tatoeba_en_zh.yaml"),
-    "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", "tatoeba_zh_en.yaml"),
+    "tatoeba-en-zh": Row("recipes", "Tatoeba en→zh", EN_ZH),
+    "tatoeba-en-zh-likelihood": Row("recipes", "the same without minimum risk training", EN_ZH, WITHOUT_RISK),
+    "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", ZH_EN),
+    "tatoeba-zh-en-likelihood": Row("recipes", "the same without minimum risk training", ZH_EN, WITHOUT_RISK),
     "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
     "multi30k-de-en-ensemble": Row("recipes", "Multi30k de→en, the three together", DE_EN, members="multi30k-de-en"),
     "multi30k-en-de-quick-ensemble": Row(
@@ -73,8 +75,8 @@ ROWS: dict[str, Row] = {
     ),
     "low-resource": Row("small", "5,000 pairs of Multi30k en→de", "low_resource.yaml", pairs=5000),
     "low-resource-plain": Row("small", "5,000 pairs of Multi30k en→de, the defaults", EN_DE, pairs=5000, plain=True),
-    "tatoeba-en-zh-plain": Row("small", "Tatoeba en→zh, the defaults", "tatoeba_en_zh.yaml", plain=True),
-    "tatoeba-zh-en-plain": Row("small", "Tatoeba zh→en, the defaults", "tatoeba_zh_en.yaml", plain=True),
+    "tatoeba-en-zh-plain": Row("small", "Tatoeba en→zh, the defaults", EN_ZH, plain=True),
+    "tatoeba-zh-en-plain": Row("small", "Tatoeba zh→en, the defaults", ZH_EN, plain=True),
     "quick-without-lexical": Row("attention", "`multi_head`: the quick recipe less its lexical model", QUICK, WITHOUT),
     **{
         f"attention-{kind}": Row("attention", f"`{kind}`", QUICK, (*WITHOUT, f"model.attention.kind={kind}"))
@@ -127,7 +129,7 @@ def main() -> int:
     if args.what == "list":
         for name, row in ROWS.items():
             done = [seed for seed in row.seeds if record_of(name, seed).exists()]
-            print(f"{name:<24}{row.group:<12}seeds {row.seeds}, recorded {done}")
+            print(f"{name:<28}{row.group:<12}seeds {row.seeds}, recorded {done}")
     elif args.what == "table":
         (ROOT / "docs" / "results.md").write_text(page(), encoding="utf-8")
     else:
