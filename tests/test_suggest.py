@@ -208,7 +208,7 @@ def test_the_rows_that_call_themselves_measured_are_the_recipes_that_were(words:
     assert (recipe.embedding_size, recipe.hidden_size) == (measured.model.embedding_size, measured.model.hidden_size)
     assert (recipe.decoder_layers, recipe.dropout) == (measured.model.decoder.layers, measured.model.dropout)
     assert measured.model.lexical_model  # as in every suggestion
-    for key in ("epochs", "batch_tokens", "warmup_steps", "r_drop"):
+    for key in ("epochs", "batch_tokens", "warmup_steps", "r_drop", "risk_epochs"):
         assert getattr(recipe, key) == getattr(measured.training, key)
 
 

@@ -21,6 +21,7 @@ class Recipe:
     decoder_layers: int
     dropout: float
     r_drop: float
+    risk_epochs: int
     batch_tokens: int
     epochs: int
     warmup_steps: int
@@ -28,12 +29,12 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe(20_000, 1000, 192, 256, 1, 0.4, 3.0, 400, 60, 100, "very little text: an estimate"),
-    Recipe(120_000, 4000, 384, 512, 2, 0.3, 3.0, 500, 30, 200, "as measured on 5,000 pairs of Multi30k"),
-    Recipe(250_000, 5000, 384, 512, 2, 0.3, 3.0, 1000, 14, 200, "as measured on Tatoeba, 26,000 pairs"),
-    Recipe(800_000, 6000, 384, 512, 2, 0.3, 3.0, 1000, 20, 200, "as measured on Multi30k, 29,000 pairs"),
-    Recipe(5_000_000, 8000, 512, 512, 2, 0.2, 0.0, 2000, 10, 400, "much text: an estimate"),
-    Recipe(float("inf"), 16_000, 512, 1024, 2, 0.1, 0.0, 4000, 5, 1000, "a great deal of text: an estimate"),
+    Recipe(20_000, 1000, 192, 256, 1, 0.4, 3.0, 0, 400, 60, 100, "very little text: an estimate"),
+    Recipe(120_000, 4000, 384, 512, 2, 0.3, 3.0, 0, 500, 30, 200, "as measured on 5,000 pairs of Multi30k"),
+    Recipe(250_000, 5000, 384, 512, 2, 0.3, 3.0, 1, 1000, 14, 200, "as measured on Tatoeba, 26,000 pairs"),
+    Recipe(800_000, 6000, 384, 512, 2, 0.3, 3.0, 1, 1000, 20, 200, "as measured on Multi30k, 29,000 pairs"),
+    Recipe(5_000_000, 8000, 512, 512, 2, 0.2, 0.0, 0, 2000, 10, 400, "much text: an estimate"),
+    Recipe(float("inf"), 16_000, 512, 1024, 2, 0.1, 0.0, 0, 4000, 5, 1000, "a great deal of text: an estimate"),
 )
 
 VALIDATION_PAIRS = 1000  # enough to tell two checkpoints apart by BLEU

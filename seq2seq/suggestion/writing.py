@@ -34,6 +34,7 @@ _SAMPLE = 20_000  # pairs whose pieces are counted
 _FARTHEST = 2  # folders up; what is farther away is named from the root
 _MOST_SIZES = 4  # tried; too large for one side, then too small for the other, is possible
 _COLUMN = 44  # where comments begin, if the setting leaves room
+_WHY_RISK = "then whole translations are compared, and the better ones gain"
 _WHY_R_DROP = "two readings under other dropout must agree: slower, and better"
 
 
@@ -220,6 +221,7 @@ def _training(recipe: Recipe, found: Survey) -> list[str]:
         _line(f"  epochs: {recipe.epochs}", "patience ends it before, where validation stops improving"),
         _line(f"  batch_tokens: {recipe.batch_tokens}", "small batches make more updates of the same text"),
         *([_line(f"  r_drop: {recipe.r_drop:g}", _WHY_R_DROP)] if recipe.r_drop else []),
+        *([_line(f"  risk_epochs: {recipe.risk_epochs}", _WHY_RISK)] if recipe.risk_epochs else []),
         _line(f"  warmup_steps: {warmup}", "" if warmup == recipe.warmup_steps else "a fifth of all updates"),
     ]
 
