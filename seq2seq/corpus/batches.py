@@ -224,11 +224,13 @@ def collate_sources(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(src_BS), torch.from_numpy(src_mask_BS)
 
 
-def collate_targets(rows: Sequence[Sequence[int] | None]) -> tuple[Tensor, Tensor]:
-    """Translations as (tgt_in_BT, tgt_out_BT) of a `Batch`; None makes a row of padding."""
+def collate_targets(rows: Sequence[Sequence[int] | None], step: int = 1) -> tuple[Tensor, Tensor]:
+    """Translations as (tgt_in_BT, tgt_out_BT) of a `Batch`, T in whole steps; None makes a row of padding."""
     import torch
 
     tgt_BT, tgt_mask_BT = _pad(*_joined([() if row is None else row for row in rows]))
+    wider = ((0, 0), (0, -tgt_BT.shape[1] % step))
+    tgt_BT, tgt_mask_BT = np.pad(tgt_BT, wider, constant_values=PAD), np.pad(tgt_mask_BT, wider)
     none_B = np.array([row is None for row in rows])
     tgt_BT[none_B], tgt_mask_BT[none_B] = PAD, False
     return torch.from_numpy(_read(tgt_BT, tgt_mask_BT)), torch.from_numpy(tgt_BT)

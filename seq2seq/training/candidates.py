@@ -18,6 +18,8 @@ from seq2seq.translation.translator import Translator
 
 # Rows for each sentence of a batch that are computed at once.
 _ROWS_AT_ONCE = 4
+# Target positions are a multiple of this: a matrix library keeps machine code for every shape that it meets.
+_POSITIONS = 8
 
 
 class CandidateSearch:
@@ -62,7 +64,7 @@ class CandidateSearch:
         rows: list[list[int] | None] = []
         for reference, hypotheses in zip(references, found, strict=True):
             rows += [reference, *(one.ids for one in hypotheses), *[None] * (self.count - len(hypotheses))]
-        tgt_in_RT, tgt_out_RT = collate_targets(rows)
+        tgt_in_RT, tgt_out_RT = collate_targets(rows, _POSITIONS)
         candidates = Candidates(tgt_in_RT, tgt_out_RT, torch.from_numpy(quality_BK), torch.from_numpy(there_BK))
         return candidates.to(batch.src_BS.device)
 
