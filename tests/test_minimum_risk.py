@@ -21,7 +21,7 @@ from seq2seq.config.schema import TrainingConfig
 from seq2seq.corpus.batches import collate, collate_targets
 from seq2seq.corpus.subwords import BOS, EOS, PAD
 from seq2seq.evaluation.scores import sentence_bleu
-from seq2seq.model import packed, risk
+from seq2seq.model import loss, packed, risk
 from seq2seq.model.risk import LIKELIHOOD, SHARPNESS, Candidates, risk_loss
 from seq2seq.training.candidates import CandidateSearch
 from seq2seq.training.optimizer import Schedule
@@ -78,7 +78,7 @@ def by_the_formula(x_BKTE: Tensor, weight_VE: Tensor, bias_V: Tensor, made: Cand
 
 @pytest.mark.parametrize(("chunk", "step"), [(2**22, 64), (1, 1), (10 * V, 1), (16 * V, 4)])
 def test_loss_and_gradients_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch, chunk: int, step: int) -> None:
-    monkeypatch.setitem(risk._CHUNK, "cpu", chunk)
+    monkeypatch.setitem(loss._CHUNK, "cpu", chunk)
     monkeypatch.setattr(packed, "_STEP", step)
     made, numbers = candidates(), given()
     weight_B = torch.tensor([2.0, 5.0, 1.0], dtype=torch.float64)
@@ -149,7 +149,7 @@ def test_the_reference_weighs_its_share_and_a_sentence_its_length(make: Callable
     """The whole loss against the same from single rows, by the parts that likelihood trains with."""
     trainer = make(dropout=0.0)
     model, made, batch = trainer.model, found_by(trainer), collate(trainer.train_corpus, range(9))
-    loss, gold = risk_loss(model, batch, made, 0.1)
+    whole, gold = risk_loss(model, batch, made, 0.1)
     expected, _ = model.loss(batch, 0.1)
     torch.testing.assert_close(gold, expected.detach(), rtol=1e-5, atol=1e-4)
     state = model.decoder.start(model.encode(batch.src_BS, batch.src_mask_BS))
@@ -160,7 +160,7 @@ def test_the_reference_weighs_its_share_and_a_sentence_its_length(make: Callable
     score_BK = ((log_RT * real_RT).sum(1) / real_RT.sum(1)).view(9, 5)[:, 1:]
     risk_B = (torch.softmax(SHARPNESS * score_BK, 1) * (1 - made.quality_BK)).sum(1)
     torch.testing.assert_close(
-        loss, (risk_B * batch.tgt_mask_BT.sum(1)).sum() + LIKELIHOOD * expected, rtol=1e-5, atol=1e-4
+        whole, (risk_B * batch.tgt_mask_BT.sum(1)).sum() + LIKELIHOOD * expected, rtol=1e-5, atol=1e-4
     )
 
 
@@ -171,12 +171,12 @@ def test_updates_lower_the_risk(make: Callable[..., Trainer]) -> None:  # noqa: 
     before, _ = risk_loss(trainer.model, batch, made, 0.1)
     for _ in range(5):
         trainer.optimizer.zero_grad()
-        loss, _ = risk_loss(trainer.model, batch, made, 0.1)
-        loss.backward()  # type: ignore[no-untyped-call]
+        after, _ = risk_loss(trainer.model, batch, made, 0.1)
+        after.backward()  # type: ignore[no-untyped-call]
         for parameters in trainer.optimizer.param_groups:
             parameters["lr"] = 1e-3
         trainer.optimizer.step()
-    assert loss < before
+    assert after < before
 
 
 def test_it_begins_from_the_best_weights_with_moments_of_its_own(make: Callable[..., Trainer]) -> None:  # noqa: F811

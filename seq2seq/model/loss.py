@@ -46,8 +46,7 @@ class _OutputLoss(torch.autograd.Function):
         needs_gradient = any(ctx.needs_input_grad)
         grad_x_PE, grad_weight_VE, grad_bias_V = torch.empty_like(x_PE), None, torch.zeros_like(wide_bias_V)
         nll, log_sums = torch.zeros((2,), dtype=wide, device=x_NE.device)
-        step = whole_steps(1)
-        size = max(1, _CHUNK.get(x_NE.device.type, _CHUNK_ELSEWHERE) // V // step) * step
+        size = rows_at_once(x_NE.device, V)
         for first in range(0, N, size):
             x_CE, gold_C = x_PE[first : first + size], gold_P[first : first + size]
             real = min(size, N - first)
@@ -86,6 +85,12 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_loss: Tensor, _grad_nll: Tensor) -> tuple[Tensor | None, ...]:
         return *scaled_gradients(ctx.saved_tensors, grad_loss), None, None, None
+
+
+def rows_at_once(device: torch.device, V: int) -> int:
+    """The tokens of a chunk, in whole steps."""
+    step = whole_steps(1)
+    return max(1, _CHUNK.get(device.type, _CHUNK_ELSEWHERE) // V // step) * step
 
 
 def scaled_gradients(saved: tuple[Tensor, ...], grad_loss: Tensor) -> tuple[Tensor, Tensor, Tensor]:

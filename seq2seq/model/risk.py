@@ -30,9 +30,8 @@ from torch.autograd.function import once_differentiable
 
 from seq2seq.corpus.subwords import PAD
 from seq2seq.model.device import autocast_dtype
-from seq2seq.model.loss import output_loss, scaled_gradients, to_gradient
+from seq2seq.model.loss import output_loss, rows_at_once, scaled_gradients, to_gradient
 from seq2seq.model.packed import column_sums, whole_steps
-from seq2seq.model.tied import TiedMatrix
 
 if TYPE_CHECKING:
     from seq2seq.corpus.batches import Batch
@@ -42,10 +41,6 @@ if TYPE_CHECKING:
 SHARPNESS = 10.0
 # The share of the references' own loss, which keeps the model at home in correct text (Edunov et al. 2018, section 4).
 LIKELIHOOD = 0.3
-
-# Numbers in one chunk of logits; see loss.py.
-_CHUNK = {"cpu": 2**23}
-_CHUNK_ELSEWHERE = 2**26
 
 
 @dataclass(frozen=True)
@@ -86,8 +81,7 @@ class _ExpectedRisk(torch.autograd.Function):
         x_PE = nn.functional.pad(x_NE.to(dtype), (0, 0, 0, whole_steps(N) - N))
         said_P = nn.functional.pad(said_N, (0, whole_steps(N) - N))
         cast_weight_VE, wide_bias_V = weight_VE.to(dtype), bias_V.detach().to(wide)
-        step = whole_steps(1)
-        size = max(1, _CHUNK.get(device.type, _CHUNK_ELSEWHERE) // V // step) * step
+        size = rows_at_once(device, V)
         chunks, nll_N = [], torch.empty(N, dtype=wide, device=device)
         for first in range(0, N, size):
             x_CE, real = x_PE[first : first + size], min(size, N - first)
@@ -133,11 +127,8 @@ def risk_loss(model: TranslationModel, batch: Batch, candidates: Candidates, smo
     A sentence's risk counts as often as its reference has tokens, as it does in a score of the whole corpus; to that
     comes LIKELIHOOD times the loss of the references, in nats.
     """
-    output, tied = model.output_layer, None
-    weight_VE = output.weight
-    if weight_VE.device.type == "cpu":
-        tied = TiedMatrix(weight_VE)
-        weight_VE = tied.whole_VE
+    output = model.output_layer
+    weight_VE, tied = model.output_matrix()
     B, K = candidates.quality_BK.shape
     state = model.decoder.start(model.encode(batch.src_BS, batch.src_mask_BS, tied=tied))
     state = state.select(torch.arange(B, device=weight_VE.device).repeat_interleave(1 + K))

@@ -130,10 +130,8 @@ class TranslationModel(nn.Module):
 
         The output layer is by far the widest product, so it is computed for real tokens only. `harder` is for training.
         """
-        weight_VE, bias_V, tied = self.output_layer.weight, self.output_layer.bias, None
-        if weight_VE.device.type == "cpu":  # a GPU's additions to rows come in no fixed order; it can spare the time
-            tied = TiedMatrix(weight_VE)
-            weight_VE = tied.whole_VE
+        weight_VE, tied = self.output_matrix()
+        bias_V = self.output_layer.bias
         src_BS, src_mask_BS, tgt_in_BT = batch.src_BS, batch.src_mask_BS, batch.tgt_in_BT
         if harder.consistency:  # two readings: every sentence twice in one batch, each with masks of its own
             src_BS, src_mask_BS, tgt_in_BT = (side.repeat(2, 1) for side in (src_BS, src_mask_BS, tgt_in_BT))
@@ -148,6 +146,14 @@ class TranslationModel(nn.Module):
             return consistent_loss(readings_2NE, weight_VE, bias_V, gold_N, smoothing, harder.consistency)
         readout_NE = readout_BTE.flatten(0, 1).index_select(0, real_N)
         return output_loss(readout_NE, weight_VE, bias_V, gold_N, smoothing)
+
+    def output_matrix(self) -> tuple[Tensor, TiedMatrix | None]:
+        """The output layer's matrix (V,E) for one pass of training, and what looks tokens up in it, if it is tied."""
+        weight_VE: Tensor = self.output_layer.weight
+        if weight_VE.device.type != "cpu":  # a GPU's additions to rows come in no fixed order; it can spare the time
+            return weight_VE, None
+        tied = TiedMatrix(weight_VE)
+        return tied.whole_VE, tied
 
     # -- search -------------------------------------------------------------------------------------------------------
 

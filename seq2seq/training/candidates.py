@@ -56,7 +56,8 @@ class CandidateSearch:
             model.train(was_training)
         references = _rows(batch.tgt_out_BT, batch.tgt_mask_BT)
         texts = [[now.text_of([one]) for one in hypotheses] for hypotheses in found]
-        named = [text for text, own in zip(map(self._text, references), texts, strict=True) for _ in own]
+        wanted = map(self.translator.tokenizer.decode_target, references)
+        named = [text for text, own in zip(wanted, texts, strict=True) for _ in own]
         scores = sentence_bleu(list(chain.from_iterable(texts)), named, target_language=now.target_language)
         there_BK = np.arange(self.count) < np.array([[len(own)] for own in found])
         quality_BK = np.zeros(there_BK.shape, dtype=np.float32)
@@ -67,9 +68,6 @@ class CandidateSearch:
         tgt_in_RT, tgt_out_RT = collate_targets(rows, _POSITIONS)
         candidates = Candidates(tgt_in_RT, tgt_out_RT, torch.from_numpy(quality_BK), torch.from_numpy(there_BK))
         return candidates.to(batch.src_BS.device)
-
-    def _text(self, reference: list[int]) -> str:
-        return self.translator.tokenizer.decode_target(reference)
 
 
 def _rows(ids_BL: Tensor, mask_BL: Tensor) -> list[list[int]]:
