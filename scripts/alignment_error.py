@@ -84,7 +84,7 @@ def validation_files(run: str) -> tuple[str, str]:
     from seq2seq.config.schema import Fraction
     from seq2seq.errors import ConfigError
     from seq2seq.runs import RunFolder, run_of
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.opening import run_config
 
     validation = run_config(RunFolder.open(run_of(Path(run))[0])).data.validation
     entries = validation if isinstance(validation, tuple) else (validation,)
@@ -131,7 +131,8 @@ def measure(run: str, pairs: Sequence[Pair], each_head: bool) -> list[tuple[dict
     """Names and counts of a run, and of each of its heads if they are asked for."""
     from seq2seq.evaluation.attention_report.links import AlignmentError, strongest_links
     from seq2seq.runs import RunFolder, run_of
-    from seq2seq.translation.translator import Translator, run_config
+    from seq2seq.translation.opening import run_config
+    from seq2seq.translation.translator import Translator
 
     folder, _ = run_of(Path(run))
     model = run_config(RunFolder.open(folder)).model

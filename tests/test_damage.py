@@ -37,7 +37,7 @@ from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import RunFolder
 from seq2seq.training.progress import Progress
 from seq2seq.training.trainer import Trainer
-from seq2seq.translation.translator import run_config
+from seq2seq.translation.opening import run_config
 
 Command = Callable[[Path], Finished]
 posix_only = pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")

@@ -47,7 +47,7 @@ from seq2seq.corpus.tokenizer import StoredTokenizer, Tokenizer
 from seq2seq.errors import Seq2SeqError
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint
-from seq2seq.translation.translator import check_vocabulary, model_from
+from seq2seq.translation.opening import check_vocabulary, model_from
 
 resource = pytest.importorskip("resource", reason="memory is measured as POSIX tells it")
 

@@ -26,7 +26,8 @@ from seq2seq.training.prepare import Prepared, prepare
 from seq2seq.training.progress import Progress, Silent
 from seq2seq.training.trainer import HIGHEST_LOSS, MOST_SKIPPED_IN_A_ROW, Setup, Trainer
 from seq2seq.training.validation import Stopped, ValidationResult, Validator
-from seq2seq.translation.translator import Translator, vocabulary_facts
+from seq2seq.translation.opening import vocabulary_facts
+from seq2seq.translation.translator import Translator
 
 CPU = torch.device("cpu")
 

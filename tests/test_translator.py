@@ -26,18 +26,10 @@ from seq2seq.corpus.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.attention import KINDS
 from seq2seq.model.translation_model import build_model
-from seq2seq.runs import Checkpoint
-from seq2seq.translation.translator import (
-    Candidate,
-    Translation,
-    Translator,
-    _passages,
-    check_vocabulary,
-    model_from,
-    run_of,
-    split_long,
-    vocabulary_facts,
-)
+from seq2seq.runs import Checkpoint, run_of
+from seq2seq.translation.long_lines import passages, split_long
+from seq2seq.translation.opening import check_vocabulary, model_from, vocabulary_facts
+from seq2seq.translation.translator import Candidate, Translation, Translator
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz.!?\n"
 V = 4 + 2 * len(LETTERS)
@@ -337,11 +329,11 @@ def test_a_line_is_cut_where_it_hurts_least(text: str, longest: int, expected: l
 
 def test_a_line_as_long_as_a_book_is_cut_into_passages_that_lose_nothing() -> None:
     for text in ("word " * 30_000, "字" * 50_000, " ".join(["x" * 19_999, "y" * 20_001, "z"])):
-        passages = list(_passages(text.strip()))
-        assert "".join(passages) == text.strip()
-        assert max(map(len, passages)) <= 20_000
-        assert not any(passage.startswith(" ") for passage in passages[:1])
-    assert list(_passages("")) == []
+        parts = list(passages(text.strip()))
+        assert "".join(parts) == text.strip()
+        assert max(map(len, parts)) <= 20_000
+        assert not any(passage.startswith(" ") for passage in parts[:1])
+    assert list(passages("")) == []
 
 
 def test_a_batch_that_memory_refuses_is_translated_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
     page = args.output if args.output is not None else None if only_printed else PAGE
     _check_outputs(page, args)
     from seq2seq.model.device import keep_freed_memory
-    from seq2seq.translation.translator import Translator, run_config
+    from seq2seq.translation.opening import run_config
+    from seq2seq.translation.translator import Translator
 
     config = run_config(found_run)
     keep_freed_memory()

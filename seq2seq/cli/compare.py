@@ -97,7 +97,7 @@ def _test_set(args: argparse.Namespace) -> tuple[TestSet, str]:
     from seq2seq.errors import ScoringError
     from seq2seq.evaluation.test_set import TestSet, configured_test_set, test_set_from_files
     from seq2seq.runs import RunFolder, run_of
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.opening import run_config
 
     runs = [path for path in args.systems if _is_run(path)]
     configs = [run_config(RunFolder.open(run_of(Path(path))[0])) for path in runs]
@@ -125,7 +125,7 @@ def _system(path: str, test: TestSet, args: argparse.Namespace) -> System:
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
     from seq2seq.translation.ensemble import load_ensemble
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.opening import run_config
 
     if not _is_run(path):
         lines = text_lines(path, path)

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from seq2seq.files import whole_file
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.opening import run_config
 
     if (args.source is None) != (not args.reference):
         raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
@@ -142,7 +142,7 @@ def _explained(
     from seq2seq.evaluation.scores import edit_rate
     from seq2seq.evaluation.training_record import training_record
     from seq2seq.evaluation.training_text import compare_with_training
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.opening import run_config
 
     config, language, beam = run_config(run), translator.target_language, beam_used(translator)
     diagnosis = diagnose(

@@ -164,7 +164,7 @@ def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tok
     """What a resume goes on from; None where the run ended before its first checkpoint and goes on from nothing."""
     from seq2seq.errors import CheckpointError
     from seq2seq.training.resuming import check_settings
-    from seq2seq.translation.translator import open_checkpoint, run_config
+    from seq2seq.translation.opening import open_checkpoint, run_config
 
     check_settings(run_config(folder), config)
     # The last one is the first to be written: where there is a best, a last one must be, or it has been lost.
@@ -182,7 +182,7 @@ def _model(config: Config, prepared: Prepared, checkpoint: Checkpoint | None, ru
     """A new model, or the one of the checkpoint, if it was trained on the same pairs."""
     from seq2seq.model.translation_model import build_model
     from seq2seq.training.resuming import check_corpus
-    from seq2seq.translation.translator import model_from
+    from seq2seq.translation.opening import model_from
 
     tokenizer = prepared.tokenizer
     if checkpoint is None:
@@ -218,7 +218,8 @@ def _trainer(
     from seq2seq.training.prepare import sampled_corpus
     from seq2seq.training.trainer import Setup, Trainer
     from seq2seq.training.validation import Validator
-    from seq2seq.translation.translator import Translator, vocabulary_facts
+    from seq2seq.translation.opening import vocabulary_facts
+    from seq2seq.translation.translator import Translator
 
     device = choose_device(team.device(config.training.device))
     precision = choose_precision(config.training.precision, device)

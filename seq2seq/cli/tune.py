@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 def _validation_set(folder: RunFolder) -> tuple[list[str], list[str]]:
     from seq2seq.corpus.splits import open_corpora
     from seq2seq.errors import CorpusError
-    from seq2seq.translation.translator import run_config
+    from seq2seq.translation.opening import run_config
 
     config = run_config(folder)
     pairs = list(open_corpora(config.data, config.seed).validation)

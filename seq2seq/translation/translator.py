@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import copy
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from seq2seq.config.fields import MOST_AVERAGED
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.lines import clean
-from seq2seq.corpus.tokenizer import BOS, EOS, StoredTokenizer, Tokenizer
-from seq2seq.errors import CheckpointError, RunError
+from seq2seq.corpus.tokenizer import BOS, EOS, Tokenizer
+from seq2seq.errors import RunError
 from seq2seq.model.compact import compact
 from seq2seq.model.device import choose_device, in_halves
 from seq2seq.model.shortlist import Shortlist, Shortlisted
-from seq2seq.model.translation_model import TranslationModel, empty_model, fill
-from seq2seq.runs import Checkpoint, RunFolder, run_of
+from seq2seq.model.translation_model import TranslationModel
+from seq2seq.runs import RunFolder, run_of
+from seq2seq.translation.long_lines import joined, passages, split_long
+from seq2seq.translation.opening import model_from, open_checkpoint, open_shortlist, run_config
 from seq2seq.translation.ranking import Finished, finished, ranked, with_coverage
 from seq2seq.translation.risk import LeastRisk
 from seq2seq.translation.sampling import sample
@@ -37,19 +37,11 @@ from seq2seq.translation.tuned import tuned_decoding
 from seq2seq.translation.unknown_words import UnknownWords
 
 if TYPE_CHECKING:
-    from seq2seq.config.schema import Config, DataConfig, DecodingConfig
+    from seq2seq.config.schema import DataConfig, DecodingConfig
 
 Found = TypeVar("Found")
 Parts = list[list[Finished]]  # what was finished for each part of a line
 
-# Languages written without blanks: parts of a split line are joined as they are.
-_NO_BLANKS = ("zh", "cmn", "yue", "ja", "th", "lo", "km", "my", "bo")
-_SENTENCE_END = (".", "!", "?", "…", "؟", "۔", "।", ";")
-_WIDE_END = ("。", "！", "？", "；")
-_INNER_BYTE = re.compile("<0x[89AB][0-9A-F]>")
-# Characters that are cut into pieces at a time; a line of text may be as long as a book.
-_LONGEST_PASSAGE = 20_000
-_WORD_START = "▁"
 # Every translation may be this much longer than the ratio allows, so that short lines are not cut.
 _SPARE_LENGTH = 10
 
@@ -144,7 +136,7 @@ class Translator:
                 raise RunError(f"{path} was trained without attention, which would tell the word that was looked at.")
             translator.unknown_words = UnknownWords(tokenizer, replace_unknown)
         if shortlist:
-            translator.shortlist = _shortlist(run, checkpoint.facts, tokenizer).to(chosen)
+            translator.shortlist = open_shortlist(run, checkpoint.facts, tokenizer).to(chosen)
             translator.search_model = Shortlisted(translator.model, translator.shortlist)
         return translator
 
@@ -186,21 +178,17 @@ class Translator:
     def text_of(self, parts: Sequence[Hypothesis | Finished]) -> str:
         """The text of a line, from one hypothesis for each of its parts."""
         # A model can spell any byte, a line break too; one line in is one line out.
-        return self._joined([clean(self.tokenizer.decode_target(part.ids)) for part in parts])
-
-    def _joined(self, texts: Sequence[str]) -> str:
-        joint = "" if self.target_language.lower().replace("_", "-").split("-")[0] in _NO_BLANKS else " "
-        return joint.join(text for text in texts if text)
+        return joined([clean(self.tokenizer.decode_target(part.ids)) for part in parts], self.target_language)
 
     def _with_source_words(self, job: _Job[Any], parts: Sequence[Hypothesis]) -> str:
         """As `text_of`, with the words of the source, or the dictionary's for them, where the model knew none."""
         assert self.unknown_words is not None
-        words = [word for text in _passages(clean(job.line)) for word in self.unknown_words.source_words(text)]
+        words = [word for text in passages(clean(job.line)) for word in self.unknown_words.source_words(text)]
         texts, start = [], 0
         for own, hypothesis in zip(job.parts, parts, strict=True):
             texts.append(self.unknown_words.decode(self.model, own, words[start : start + len(own)], hypothesis.ids))
             start += len(own)
-        return self._joined(texts)
+        return joined(texts, self.target_language)
 
     def _found(
         self,
@@ -226,7 +214,7 @@ class Translator:
     def _parts(self, line: str) -> list[list[int]]:
         """The pieces of a line in parts that the model can read; none for a blank line."""
         parts: list[list[int]] = []
-        for text in _passages(clean(line)):
+        for text in passages(clean(line)):
             (ids,) = self.tokenizer.encode_source([text])
             if len(ids) <= self.longest_source:
                 parts.append(ids)
@@ -304,161 +292,3 @@ class _Job(Generic[Found]):
     line: str
     parts: list[list[int]]
     found: dict[int, list[Found]] = field(default_factory=dict)
-
-
-def _passages(text: str) -> Iterator[str]:
-    """A text whole, or a very long one in passages that end between words where it has any: a line may be a book."""
-    start = 0
-    while len(text) - start > _LONGEST_PASSAGE:
-        end = text.rfind(" ", start + 1, start + _LONGEST_PASSAGE)
-        end = start + _LONGEST_PASSAGE if end < 0 else end
-        yield text[start:end]
-        start = end
-    if start < len(text):
-        yield text[start:]
-
-
-def split_long(ids: Sequence[int], pieces: Sequence[str], longest: int) -> list[list[int]]:
-    """Cut a long line into parts of at most `longest` pieces, as late as possible after the end of a sentence in the
-    second half of a part, else before a word, else between two characters, else where it must be."""
-    parts, start = [], 0
-    while len(ids) - start > longest:
-        window = range(start + longest, start + longest // 2, -1)
-        words = [cut for cut in window if pieces[cut].startswith(_WORD_START)]
-        ends = (cut for cut in window if _ends_sentence(pieces[cut - 1], pieces[cut]))
-        # A character that has no piece is spelt in UTF-8, such as <0xE2><0x82><0xAC>.
-        characters = (cut for cut in window if not _INNER_BYTE.fullmatch(pieces[cut]))
-        cut = next(ends, None) or next(iter(words), None) or next(characters, None) or start + longest
-        parts.append(list(ids[start:cut]))
-        start = cut
-    return [*parts, list(ids[start:])]
-
-
-def _ends_sentence(piece: str, following: str) -> bool:
-    """A point within a number or a name ends nothing; the ends of sentences of Chinese need no blank."""
-    return piece.endswith(_WIDE_END) or (piece.endswith(_SENTENCE_END) and following.startswith(_WORD_START))
-
-
-def run_config(run: RunFolder) -> Config:
-    """The settings of a run. RunError or ConfigError where its config.yaml is damaged."""
-    from seq2seq.config.loading import load_config
-
-    run.check_config()
-    return load_config(run.path / "config.yaml")
-
-
-def open_checkpoint(
-    run: RunFolder, name: str, config: Config, *, with_training: bool = False
-) -> tuple[Checkpoint, Tokenizer]:
-    """A checkpoint and the tokenizer it was trained with. CheckpointError where they or the settings do not fit.
-
-    What tells how large the tensors can be is read first, so that nothing larger is.
-    """
-    where, facts = run.path / name, run.facts(name)
-    _check_settings(facts, config, where)
-    stored = StoredTokenizer(run.path)
-    check_vocabulary(facts, stored, where, " and ".join(str(path) for path in stored.paths))
-    tokenizer = stored.open()
-    model = empty_model(config.model, tokenizer.source_size, tokenizer.target_size)
-    # Adam remembers two numbers for each weight, averages as many as they are of; names and shapes take some kilobytes.
-    copies = 3 + (MOST_AVERAGED if with_training else 0)
-    most = 4 * copies * model.parameter_count() + 2**20
-    return run.load(name, with_training=with_training, most=most), tokenizer
-
-
-def model_from(checkpoint: Checkpoint, config: Config, tokenizer: Tokenizer, where: Path) -> TranslationModel:
-    """The model of a checkpoint (at `where`). CheckpointError where checkpoint, settings and tokenizer do not fit."""
-    _check_settings(checkpoint.facts, config, where)
-    weights = checkpoint.weights
-    model = empty_model(config.model, tokenizer.source_size, tokenizer.target_size)
-    foreign = weights.keys() - dict(model.named_parameters()).keys()
-    if foreign:
-        raise CheckpointError(
-            f"{where} does not fit the settings beside it: they know no {min(foreign)}; config.yaml or the checkpoint "
-            "has been exchanged."
-        )
-    for name, parameter in model.named_parameters():
-        if name not in weights or weights[name].shape != parameter.shape:
-            found = tuple(weights[name].shape) if name in weights else "missing"
-            raise CheckpointError(
-                f"{where} does not fit the settings beside it: {name} is {found} and should be "
-                f"{tuple(parameter.shape)}; config.yaml or the checkpoint has been exchanged."
-            )
-        if weights[name].dtype != torch.float32:
-            raise CheckpointError(
-                f"{where} holds {weights[name].dtype} where every training saves torch.float32 ({name}); it is damaged "
-                "or not of this program."
-            )
-        if not torch.isfinite(weights[name]).all():
-            raise CheckpointError(f"{where} holds numbers that are not finite ({name}), which no training saves.")
-    fill(model, weights)
-    return model
-
-
-def _shortlist(run: RunFolder, facts: Mapping[str, Any], tokenizer: Tokenizer) -> Shortlist:
-    most = 40_000 * tokenizer.source_size + 8 * tokenizer.target_size + 2**16  # decoding.shortlist is 10,000 at most
-    try:
-        return Shortlist.of(run.read_shortlist(facts, most), tokenizer.source_size, tokenizer.target_size)
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"The shortlist of {run.path} does not fit ({error}); translate without it.") from None
-
-
-def _check_settings(facts: Mapping[str, object], config: Config, where: Path) -> None:
-    """Sizes show in the weights; heads, for one, do not."""
-    from seq2seq.config.loading import flat
-
-    trained, now = facts.get("model"), dict(flat(config.model.model_dump(mode="json")))
-    for key, value in flat(trained if isinstance(trained, dict) else {}):
-        if value != now.get(key):
-            raise CheckpointError(
-                f"{where} does not fit the settings beside it: it was trained with model.{_shown(key)} "
-                f"{_shown(value)}, and config.yaml says {now.get(key)}. Put the old value back."
-            )
-
-
-def _shown(value: object) -> str:
-    """A value that a checkpoint holds, for a message: one of ours is a word or a number, a forged one anything."""
-    word = isinstance(value, str) and value.replace(".", "").isidentifier()
-    return f"{value!s:.40}" if word else f"{value!r:.40}"
-
-
-class Vocabularies(Protocol):
-    """What is asked of a tokenizer, opened or not."""
-
-    @property
-    def source_size(self) -> int: ...
-
-    @property
-    def target_size(self) -> int: ...
-
-    def fingerprint(self) -> str: ...
-
-
-def check_vocabulary(
-    facts: Mapping[str, object], tokenizer: Vocabularies, where: Path, name: str = "the tokenizer beside it"
-) -> None:
-    """Refuse a tokenizer that is not the one the weights were trained with; `name` is what it is called."""
-    expected = facts.get("vocabulary")
-    if not isinstance(expected, dict):
-        raise CheckpointError(f"{where} says nothing of its vocabulary; it is not a checkpoint of this program.")
-    sizes = (expected.get("source"), expected.get("target"))
-    if expected.get("fingerprint") == tokenizer.fingerprint():
-        return
-    if sizes != (tokenizer.source_size, tokenizer.target_size):
-        raise CheckpointError(
-            f"{where} was trained with vocabularies of {_shown(sizes[0])} (source) and {_shown(sizes[1])} (target) "
-            f"pieces, and {name} has {tokenizer.source_size} and {tokenizer.target_size}; put back the run's own."
-        )
-    raise CheckpointError(
-        f"{where} was trained with another tokenizer than {name}, though of the same size; it is damaged or was "
-        "exchanged, so put back the tokenizer of this run."
-    )
-
-
-def vocabulary_facts(tokenizer: Vocabularies) -> dict[str, object]:
-    """What a checkpoint says of its vocabulary."""
-    return {
-        "source": tokenizer.source_size,
-        "target": tokenizer.target_size,
-        "fingerprint": tokenizer.fingerprint(),
-    }
