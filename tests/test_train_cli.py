@@ -268,6 +268,14 @@ def test_heads_that_do_not_divide_the_width_are_refused_with_both_c116(tiny: Pat
     refused_and_nothing_made(tiny, *sizes, "--set", "model.attention.heads=4", words=words)
 
 
+def test_bf16_says_where_it_is_slow(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seq2seq.model.device.lacks_bf16", lambda device: True)
+    bf16 = ("--set", "training.precision=bf16", "--set", "training.max_steps=1")
+    done = in_process("train", tiny / "tiny.yaml", *bf16)
+    assert "on cpu in bf16" in done.out
+    assert "many times slower than fp32" in done.out
+
+
 def test_a_device_that_is_not_there_is_refused_with_the_way_out_c126(tiny: Path) -> None:
     import torch
 

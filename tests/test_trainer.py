@@ -24,7 +24,8 @@ from seq2seq.training.log import clock, line_of
 from seq2seq.training.optimizer import Schedule, build_optimizer
 from seq2seq.training.prepare import Prepared, prepare
 from seq2seq.training.progress import Progress, Silent
-from seq2seq.training.trainer import HIGHEST_LOSS, MOST_SKIPPED_IN_A_ROW, Setup, Trainer
+from seq2seq.training.trainer import Setup, Trainer
+from seq2seq.training.updates import HIGHEST_LOSS, MOST_SKIPPED_IN_A_ROW
 from seq2seq.training.validation import Stopped, ValidationResult, Validator
 from seq2seq.translation.opening import vocabulary_facts
 from seq2seq.translation.translator import Translator
@@ -163,7 +164,7 @@ def test_two_batches_accumulated_are_one_batch_of_both(make: Callable[..., Train
         clear = other.grad.abs() > 1e-4
         torch.testing.assert_close(one[clear], other[clear], rtol=0, atol=1e-6, msg=name)
     assert parts.progress.interval_tokens == whole.progress.interval_tokens
-    assert parts._loss_sum.item() == pytest.approx(whole._loss_sum.item(), rel=1e-6)
+    assert parts._updates.loss_sum.item() == pytest.approx(whole._updates.loss_sum.item(), rel=1e-6)
 
 
 def test_the_first_update_is_adam_s_by_hand(make: Callable[..., Trainer], prepared: Prepared) -> None:

@@ -181,6 +181,14 @@ def test_a_device_that_is_not_there_is_refused_with_the_way_out_c126(trained: Pa
 # -- refusals come before output -------------------------------------------------------------------------------------
 
 
+def test_bf16_says_where_it_is_slow(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seq2seq.model.device.lacks_bf16", lambda device: True)
+    done = in_process("translate", trained, "--precision", "bf16", stdin=b"one two\n")
+    assert "many times slower than fp32" in done.err
+    monkeypatch.setattr("seq2seq.model.device.lacks_bf16", lambda device: False)
+    assert not in_process("translate", trained, "--precision", "bf16", stdin=b"one two\n").err
+
+
 def test_a_file_of_bad_bytes_is_refused_before_any_output(trained: Path, tmp_path: Path) -> None:
     bad, output = tmp_path / "bad.en", tmp_path / "out.de"
     bad.write_bytes("".join(f"{line}\n" for line in SOURCES).encode() + b"caf\xe9\n")

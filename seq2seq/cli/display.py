@@ -126,12 +126,14 @@ class Display:
 
     def describe(self, config: Config, prepared: Prepared, trainer: Trainer) -> None:
         """Corpus, vocabulary, model and machine, each in a line."""
+        from seq2seq.model.device import lacks_bf16
+
         train = prepared.train
         share = trainer.sampler.real_share(trainer.sampler.epoch(0))
         vocabulary = f"{prepared.tokenizer.source_size:,} pieces"
         if not prepared.tokenizer.shared:
             vocabulary += f" (source), {prepared.tokenizer.target_size:,} (target)"
-        precision = "bf16" if "bfloat16" in str(trainer.setup.precision) else "fp32"
+        precision = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}.get(str(trainer.setup.precision), "fp32")
         self._say(
             f"corpus      {len(train):,} pairs for training, {len(prepared.validation.sources):,} for validation; "
             f"{share:.1%} of batch positions are real tokens"
@@ -147,6 +149,11 @@ class Display:
             f"training    about {schedule.total_updates:,} updates{risky} on {trainer.setup.device} in {precision}; "
             f"run {self.folder.path}"
         )
+        if precision == "bf16" and lacks_bf16(trainer.setup.device):
+            self._say(
+                "this processor has no products of bfloat16, so that bf16 is many times slower than fp32; leave "
+                "training.precision at auto, or set it to fp32"
+            )
         for message in advice(config.training, schedule.total_updates):
             self._say(message)
 

@@ -7,12 +7,15 @@ makes the products of few rows up to twice as fast.
 
 In 8 bits a number is a whole number from -127 to 127 times a scale. Weights have one scale per output (Wu et al. 2020,
 section 3), inputs one per row: what a row gives depends on that row alone, as everywhere in search. The products are
-oneDNN's, which multiply bytes and add up in 32 bits; all else stays in fp32.
+oneDNN's, which multiply bytes and add up in 32 bits; all else stays in fp32. A processor without VNNI adds the products
+of two neighbours in 16 bits first, which twice 255 · 127 overflows: there the scale of an output is as coarse as its
+largest pair of neighbours asks.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +31,8 @@ from seq2seq.model.translation_model import TranslationModel
 PRECISIONS = ("fp32", "bf16", "int8")
 # A layer of fewer weights than this costs more to convert than to compute.
 _SMALLEST = 2**14
+# The products are fastest with inputs from 0 to 255, of which this stands for zero.
+_ZERO = 128
 
 
 def compact(model: TranslationModel, precision: str) -> TranslationModel:
@@ -39,7 +44,8 @@ def compact(model: TranslationModel, precision: str) -> TranslationModel:
     if precision == "int8" and not computes_in_int8(device):
         raise DeviceError("Precision int8 needs an x86 processor and PyTorch with oneDNN; use bf16 or fp32.")
     made = Int8Linear if precision == "int8" else PackedLinear
-    if made is PackedLinear and not can_pack(device):
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    if made is PackedLinear and not can_pack(device, dtype):
         return model if precision == "fp32" else copy.deepcopy(model).eval().to(torch.bfloat16)
     smaller = copy.deepcopy(model).eval()
     if precision == "bf16":
@@ -51,6 +57,33 @@ def compact(model: TranslationModel, precision: str) -> TranslationModel:
 def computes_in_int8(device: torch.device) -> bool:
     """Whether products of bytes are there."""
     return device.type == "cpu" and "onednn" in torch.backends.quantized.supported_engines
+
+
+@functools.cache
+def adds_in_32_bits() -> bool:
+    """Whether products of bytes are added up without a limit that they can reach (VNNI). A trial tells."""
+    width, largest = 64, 127
+    weights_OI = torch.full((16, width), largest, dtype=torch.int8)
+    found_RO = _products_of_bytes(
+        torch.full((2, width), 255, dtype=torch.uint8),
+        torch.ops.onednn.qlinear_prepack(weights_OI, None),
+        torch.ones(16),
+        torch.zeros(16, dtype=torch.int64),
+    )
+    return bool((found_RO == (255 - _ZERO) * largest * width).all())
+
+
+def _sums_of_pairs(sizes_OI: Tensor) -> Tensor:
+    """The sizes of neighbouring inputs' weights together: what is added in 16 bits, (O, half of I)."""
+    even_OI = nn.functional.pad(sizes_OI, (0, sizes_OI.shape[1] % 2))
+    return even_OI[:, 0::2] + even_OI[:, 1::2]
+
+
+def _products_of_bytes(bytes_RI: Tensor, packed: Tensor, scale_O: Tensor, zero_O: Tensor) -> Tensor:
+    y_RO: Tensor = torch.ops.onednn.qlinear_pointwise(
+        bytes_RI, 1.0, _ZERO, packed, scale_O, zero_O, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+    return y_RO
 
 
 _Maker = Callable[[Tensor, "Tensor | None"], Any]
@@ -95,7 +128,8 @@ class Int8Linear(nn.Module):
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
         super().__init__()
-        scale_O = weight_OI.detach().abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127.0
+        largest_OI = weight_OI.detach().abs() if adds_in_32_bits() else _sums_of_pairs(weight_OI.detach().abs())
+        scale_O = largest_OI.amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127.0
         bytes_OI = (weight_OI.detach() / scale_O.unsqueeze(1)).round().to(torch.int8)
         self._set(bytes_OI, scale_O, torch.zeros_like(scale_O) if bias_O is None else bias_O.detach().clone())
 
@@ -119,12 +153,11 @@ class Int8Linear(nn.Module):
             bytes_RI, scale_R = kernels.to_bytes(x_RI.contiguous())
         else:
             largest_R = x_RI.abs().amax(dim=1).clamp_(min=torch.finfo(torch.float32).tiny)
-            # The products are fastest with bytes from 0 to 255, so 128 stands for zero; adding a half rounds.
-            bytes_RI = (x_RI * (127.0 / largest_R).unsqueeze(1)).add_(128.5).to(torch.uint8)
+            bytes_RI = (x_RI * (127.0 / largest_R).unsqueeze(1)).add_(
+                _ZERO + 0.5
+            )  # adding a half rounds.to(torch.uint8)
             scale_R = largest_R / 127.0
-        y_RO: Tensor = torch.ops.onednn.qlinear_pointwise(
-            bytes_RI, 1.0, 128, self.packed, self.scale_O, self.zero_O, None, 1.0, 0, torch.float32, "none", [], ""
-        )
+        y_RO = _products_of_bytes(bytes_RI, self.packed, self.scale_O, self.zero_O)
         if kernels is not None:
             kernels.rescale(y_RO, scale_R, self.bias_O)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import platform
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -59,6 +60,13 @@ def computes_in_bf16(device: torch.device) -> bool:
         supported = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
         return bool(supported is not None and supported())
     return False
+
+
+def lacks_bf16(device: torch.device) -> bool:
+    """Whether bfloat16 is many times slower than fp32 here: on an x86 processor without products of it."""
+    if device.type != "cpu" or platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    return not torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def computes_in_fp16(device: torch.device) -> bool:

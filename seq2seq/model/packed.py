@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from seq2seq.model.device import lacks_bf16
+
 _DTYPES = (torch.float32, torch.bfloat16)
 # Laying a matrix out costs as much as some products with it.
 _FEWEST_PRODUCTS = 4
@@ -26,7 +28,7 @@ class PackedMatrix:
         self.weight_OI, self.bias_O = weight_OI, bias_O
         self._packed: Tensor | None = None
         worthwhile = times is None or (times >= _FEWEST_PRODUCTS and weight_OI.dtype == torch.bfloat16)
-        if worthwhile and weight_OI.dtype in _DTYPES and can_pack(weight_OI.device):
+        if worthwhile and weight_OI.dtype in _DTYPES and can_pack(weight_OI.device, weight_OI.dtype):
             self._packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous(), rows)
 
     def times(self, x_RI: Tensor) -> Tensor:
@@ -43,11 +45,13 @@ class PackedMatrix:
         return torch.nn.functional.linear(x_RI, self.weight_OI, self.bias_O)
 
 
-def can_pack(device: torch.device) -> bool:
-    """Whether matrices can be laid out here."""
+def can_pack(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether matrices of this kind can be laid out here; in bf16 the processor must know it."""
     if device.type != "cpu" or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
-    return all(hasattr(torch.ops.mkldnn, name) for name in ("_reorder_linear_weight", "_linear_pointwise"))
+    if not all(hasattr(torch.ops.mkldnn, name) for name in ("_reorder_linear_weight", "_linear_pointwise")):
+        return False
+    return dtype != torch.bfloat16 or not lacks_bf16(device)
 
 
 def whole_steps(rows: int) -> int:

@@ -16,62 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2seq.corpus.batches import BatchSampler
 from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.corpus.sampling import SampledCorpus
-from seq2seq.errors import CheckpointError, TrainingError
+from seq2seq.errors import CheckpointError
 from seq2seq.model.device import fast_products
 from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.averaging import build_averaging
 from seq2seq.training.candidates import CandidateSearch
-from seq2seq.training.gradients import Gradients, wide
-from seq2seq.training.optimizer import HIGHEST_RATE, Schedule, build_optimizer, optimizer_tensors, restore_optimizer
+from seq2seq.training.gradients import Gradients
+from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
 from seq2seq.training.team import ALONE, Team
+from seq2seq.training.updates import Updates, finite
 from seq2seq.training.validation import Stopped, ValidationResult, Validator, rank_of
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
-
-# A mean loss beyond this, in nats a token, is infinite in all but name: e^-50 beside 1 is 0 in every precision. A blind
-# guess among a million pieces costs 14.
-HIGHEST_LOSS = 50.0
-# So many updates in a row without a usable loss and gradient, and the training has failed: a batch may be bad, but here
-# the weights are.
-MOST_SKIPPED_IN_A_ROW = 3
-
-
-# In fp16 the scale of the loss begins here, is halved when a gradient overflows, and doubled after so many good updates
-# (Micikevicius et al. 2018, section 3.2).
-_FIRST_SCALE, _HIGHEST_SCALE, _UPDATES_AT_SCALE = 2.0**14, 2.0**24, 1000
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of an update: its summed loss and whether the step was taken, perhaps still on the way from a GPU."""
-
-    step: int
-    tokens: int
-    numbers_2: Tensor
-    sent: torch.cuda.Event | None = None
-
-    def on_its_way(self) -> Outcome:
-        """The same, its numbers being fetched without waiting for them."""
-        numbers = self.numbers_2.to("cpu", non_blocking=True)
-        sent = torch.cuda.Event() if self.numbers_2.is_cuda else None  # type: ignore[no-untyped-call]
-        if sent is not None:
-            sent.record()
-        return Outcome(self.step, self.tokens, numbers, sent)
-
-    def numbers(self) -> tuple[float, bool]:
-        if self.sent is not None:
-            self.sent.synchronize()
-        loss_sum, usable = self.numbers_2.tolist()
-        return loss_sum, bool(usable)
 
 
 @dataclass(frozen=True)
@@ -123,14 +88,7 @@ class Trainer:
         self.optimizer = build_optimizer(model, settings)
         self.averaging = build_averaging(model, settings)
         self.sampler = self._sampler(train)
-        self.progress = Progress(
-            loss_scale=_FIRST_SCALE if setup.precision == torch.float16 else 1.0,
-            chosen_by=settings.choose_by,
-            judged_on=setup.judge,
-        )
-        self._waits = setup.device.type != "cuda"
-        self._pending: Outcome | None = None
-        self._gradients = Gradients(
+        gradients = Gradients(
             model,
             train,
             settings.label_smoothing,
@@ -140,8 +98,10 @@ class Trainer:
             self._said_of_update,
             Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop),
         )
-        self._loss_sum = torch.zeros((), dtype=wide(setup.device), device=setup.device)
-        self._gradient_norm = torch.zeros(())
+        self._updates = Updates(settings, model, self.optimizer, gradients, setup.precision, listener.said)
+        self.progress = Progress(
+            loss_scale=self._updates.first_scale, chosen_by=settings.choose_by, judged_on=setup.judge
+        )
         self._saved_step, self._saved_at = -1, time.perf_counter()
         self._begin_epoch()
         # So many batches make an update; the last one of an epoch has what is left.
@@ -163,7 +123,7 @@ class Trainer:
         finally:
             if self.sampled is not None:
                 self.sampled.close()
-        self._settle_all()
+        self._updates.settle(self.progress)
         self._tick()
         if self._saved_step != self.progress.step or self.progress.validation_due:
             self._save_last()
@@ -222,7 +182,7 @@ class Trainer:
         if self.progress.risk_epoch is not None:
             self._compare_candidates()
         elif self.sampled is not None and epoch < self.settings.epochs:
-            self.train_corpus = self._gradients.corpus = self.sampled.epoch(epoch)
+            self.train_corpus = self._updates.gradients.corpus = self.sampled.epoch(epoch)
             self.sampler = self._sampler(self.train_corpus)
         self._batches = self.sampler.epoch(epoch)
 
@@ -240,20 +200,20 @@ class Trainer:
         self.averaging = build_averaging(self.model, self.settings)
         progress.risk_epoch, progress.risk_step, progress.position = progress.epoch, progress.step, 0
         progress.best_score, progress.validations_since_best = None, 0
-        progress.loss_scale = _FIRST_SCALE if self.setup.precision == torch.float16 else 1.0
-        self._loss_sum.zero_()
+        progress.loss_scale = self._updates.first_scale
+        self._updates.loss_sum.zero_()
         progress.interval_tokens, progress.interval_seconds, progress.updates_at_scale = 0, 0.0, 0
         self._begin_epoch()
         self._save_last()  # or a resume would begin it from the best weights of then
 
     def _compare_candidates(self) -> None:
         """From here on the risk is minimised, on the sentences as they are always cut."""
-        if self._gradients.candidates is None:
+        if self._updates.gradients.candidates is None:
             settings, setup = self.settings, self.setup
-            self._gradients.candidates = CandidateSearch(
+            self._updates.gradients.candidates = CandidateSearch(
                 self.validator.translator, settings.risk_candidates, setup.precision
             )
-            self.train_corpus = self._gradients.corpus = self._whole
+            self.train_corpus = self._updates.gradients.corpus = self._whole
             self.sampler = self._sampler(self._whole)
 
     def _rate(self, step: int) -> float:
@@ -299,109 +259,24 @@ class Trainer:
     # -- one update ---------------------------------------------------------------------------------------------------
 
     def _update(self, group: Sequence[NDArray[np.int64]], following: Sequence[NDArray[np.int64]] = ()) -> None:
-        """One update from one or more batches: the mean gradient over all their real target tokens.
-
-        A GPU is never waited for in here: it decides itself whether to take the step, and what became of an update is
-        looked at when the next one has been sent off.
-        """
         began = time.perf_counter()
         progress = self.progress
-        rate = self._rate(progress.step + 1)
-        for parameters in self.optimizer.param_groups:
-            parameters["lr"] = min(rate, HIGHEST_RATE)
-        progress.step += 1
-        loss_sum, tokens = self._gradients.compute(group, following, progress.loss_scale)
-        limit = math.inf if self.settings.clip_norm is None else self.settings.clip_norm
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        usable = torch.isfinite(norm) & (loss_sum <= HIGHEST_LOSS * tokens)  # NaN is not; nor is an update of nothing
-        usable &= tokens > 0
-        self._loss_sum += torch.where(usable, loss_sum, 0.0)
-        self._gradient_norm = norm
-        outcome = Outcome(progress.step, tokens, torch.stack([loss_sum, usable.to(loss_sum.dtype)]))
-        if self._waits:
-            if bool(usable):
-                self.optimizer.step()
-            self._settle(outcome)
-        else:
-            self.optimizer.found_inf = (~usable).float()  # type: ignore[attr-defined]
-            self.optimizer.step()
-            before, self._pending = self._pending, outcome.on_its_way()
-            self._settle(before)
+        tokens = self._updates.make(progress, self._rate(progress.step + 1), group, following)
         self.averaging.updated(progress.step)
         progress.target_tokens += tokens
         self._heard = self._wishes()
         progress.interval_seconds += time.perf_counter() - began
         self.listener.updated(progress, tokens)
 
-    def _settle(self, outcome: Outcome | None) -> None:
-        """Look at what became of an update, and count it."""
-        if outcome is None:
-            return
-        loss_sum, usable = outcome.numbers()
-        progress = self.progress
-        if not usable:
-            self._skip(outcome, loss_sum / outcome.tokens if outcome.tokens else math.nan)
-            return
-        progress.skipped_in_a_row = 0
-        progress.interval_tokens += outcome.tokens
-        progress.updates_at_scale += 1
-        if self.setup.precision == torch.float16 and progress.updates_at_scale >= _UPDATES_AT_SCALE:
-            progress.loss_scale, progress.updates_at_scale = min(2.0 * progress.loss_scale, _HIGHEST_SCALE), 0
-
-    def _settle_all(self) -> None:
-        outcome, self._pending = self._pending, None
-        self._settle(outcome)
-
-    def _skip(self, outcome: Outcome, loss: float) -> None:
-        """The weights were left alone: one number that is not finite would spoil all of them."""
-        progress = self.progress
-        progress.skipped += 1
-        if progress.loss_scale > 1.0 and not loss > HIGHEST_LOSS:
-            # In fp16 the scaled gradient was too large, which is no fault of the training.
-            progress.loss_scale, progress.updates_at_scale = progress.loss_scale / 2.0, 0
-            self.listener.said(f"update {outcome.step} skipped: the loss scale is lowered to {progress.loss_scale:g}")
-            return
-        progress.skipped_in_a_row += 1
-        last = progress.skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW
-        if not outcome.tokens:  # and that has been said
-            if last:
-                raise TrainingError(
-                    "Memory does not suffice for single pairs; lower data.max_length or the model's sizes."
-                )
-            return
-        cause = f"a loss of {loss:.3g} nats a token" if loss > HIGHEST_LOSS else "its loss or gradient is not finite"
-        self.listener.said(f"update {outcome.step} skipped: {cause}")
-        if last:
-            count = f"for {progress.skipped_in_a_row} updates in a row, the last at step {outcome.step}"
-            raise TrainingError(f"The loss or its gradient has been non-finite {count}; {self._advice()}.")
-
-    def _finite(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors, for a checkpoint. TrainingError where one is not finite, since a step was too long for fp32."""
-        for name, tensor in tensors.items():
-            if not torch.isfinite(tensor).all():
-                raise TrainingError(
-                    f"The weights are non-finite at step {self.progress.step} ({name}) and have not been saved; "
-                    f"{self._advice()}."
-                )
-        return {name: tensor.detach() for name, tensor in tensors.items()}
-
-    def _advice(self) -> str:
-        settings = self.settings
-        limit = "off" if settings.clip_norm is None else f"{settings.clip_norm:g}"
-        return (
-            f"lower training.learning_rate ({settings.learning_rate:g}), set training.clip_norm (now {limit}), "
-            "or use precision fp32"
-        )
-
     # -- reports, validation, checkpoints -----------------------------------------------------------------------------
 
     def _report_interval(self) -> None:
         progress = self.progress
-        self._settle_all()
+        self._updates.settle(self.progress)
         self._tick()
         tokens = progress.interval_tokens
-        loss = self._loss_sum.item() / tokens if tokens else math.nan
-        norm = self._gradient_norm.item()  # of the last update, before it was clipped
+        loss = self._updates.loss_sum.item() / tokens if tokens else math.nan
+        norm = self._updates.gradient_norm.item()  # of the last update, before it was clipped
         self._report(
             {
                 "event": "train",
@@ -415,7 +290,7 @@ class Trainer:
                 "gradient_norm": round(norm, 6) if math.isfinite(norm) else None,
             }
         )
-        self._loss_sum.zero_()
+        self._updates.loss_sum.zero_()
         progress.interval_tokens, progress.interval_seconds = 0, 0.0
 
     def _validate(self) -> bool:
@@ -460,13 +335,16 @@ class Trainer:
                 self.run.save("best", weights, self._facts())
         return better
 
+    def _finite(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return finite(tensors, self.progress.step, self.settings)
+
     def _facts(self) -> dict[str, Any]:
         return {**self.setup.facts, "step": self.progress.step, "scores": self.progress.best_scores}
 
     def _save_last(self) -> None:
-        self._settle_all()
+        self._updates.settle(self.progress)
         self._tick()
-        self.progress.interval_loss = self._loss_sum.item()
+        self.progress.interval_loss = self._updates.loss_sum.item()
         weights = self._finite(dict(self.model.named_parameters()))
         moments = self._finite(optimizer_tensors(self.model, self.optimizer))
         averages = self._finite(self.averaging.tensors())
@@ -499,7 +377,7 @@ class Trainer:
         restore_optimizer(self.model, self.optimizer, checkpoint.training)
         self.averaging.restore(checkpoint.training)
         restore_random_states(self.team, self.setup.device, checkpoint.training)
-        self._loss_sum.fill_(progress.interval_loss)
+        self._updates.loss_sum.fill_(progress.interval_loss)
         self.schedule.scale, self.schedule.waited = progress.plateau_scale, progress.plateau_waited
         self._begin_epoch()
         if not 0 <= progress.position < len(self._batches):
