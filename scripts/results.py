@@ -22,6 +22,7 @@ import argparse
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -188,6 +189,7 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
         "validation": None if row.members else best.get("scores"),
         "training_minutes": round(sum(end["elapsed_seconds"] for end in ends) / 60, 1),
         "threads": args.threads,
+        "precision": precision_of(folders[0]),
         "jobs": args.jobs,
         "load": round(os.getloadavg()[0], 1),
         "parameters": sum(map(parameters, folders)),
@@ -216,6 +218,12 @@ def train(row: Row, seed: int, folder: Path, args: argparse.Namespace) -> None:
     for setting in settings:
         command += ["--set", setting]
     seq2seq(*command)
+
+
+def precision_of(run: Path) -> str:
+    """What a training computed in, by its log: `auto` depends on the machine."""
+    found = re.findall(r" on \w+ in (\w+); run ", (run / "train.log").read_text(encoding="utf-8"))
+    return found[-1] if found else "fp32"
 
 
 def parameters(run: Path) -> int:
@@ -294,7 +302,8 @@ def page() -> str:
         "",
         "- BLEU: cased, detokenised, beam 5; " + " or ".join(f"`{signature}`" for signature in signatures),
         "- lower-cased: the same output and reference scored with sacreBLEU's `-lc`",
-        "- minutes: of a training, validations included, on the cores that stand beside them",
+        "- minutes: of a training, validations included, with the threads and the precision that stand beside them;",
+        "  the machines differ, and those without bf16 are much slower",
     ]
     for group, heading in HEADINGS.items():
         rows = list(table_lines(group, records))
@@ -308,7 +317,7 @@ def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterato
     some = [(name, row) for name, row in ROWS.items() if (row.group == group or name in bases) and name in records]
     if not some:
         return
-    yield "| | row | seeds | BLEU | lower-cased | chrF2 | validation (greedy) | minutes (threads) | parameters | MiB |"
+    yield "| | row | seeds | BLEU | lower-cased | chrF2 | validation (greedy) | minutes (threads, precision) | parameters | MiB |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for name, row in some:
         found = records[name]
@@ -323,7 +332,7 @@ def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterato
             spread(lower),
             spread([record["chrf"] for record in found]),
             spread(validation),
-            f"{statistics.mean(minutes):.1f} ({found[0]['threads']})",
+            f"{statistics.mean(minutes):.1f} ({found[0]['threads']}, {found[0]['precision']})",
             f"{found[0]['parameters'] / 1e6:.1f} M",
             str(found[0]["megabytes"]),
         )
