@@ -83,6 +83,12 @@ ROWS: dict[str, Row] = {
         f"attention-{kind}": Row("attention", f"`{kind}`", QUICK, (*WITHOUT, f"model.attention.kind={kind}"))
         for kind in KINDS[1:]
     },
+    "attention-my-unscaled": Row(
+        "attention",
+        "`my`, not scaled",
+        QUICK,
+        (*WITHOUT, "model.attention.kind=my", "model.attention.scaled=false"),
+    ),
     "attention-step": Row("attention", "`multi_head`, decoder `step`", QUICK, (*WITHOUT, "model.decoder.kind=step")),
     "attention-between": Row("attention", "`multi_head`, `between`", QUICK, (*WITHOUT, "model.decoder.attend=between")),
     "attention-one-layer": Row("attention", "`multi_head`, one layer", QUICK, (*WITHOUT, "model.decoder.layers=1")),
@@ -317,7 +323,10 @@ def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterato
     some = [(name, row) for name, row in ROWS.items() if (row.group == group or name in bases) and name in records]
     if not some:
         return
-    yield "| | row | seeds | BLEU | lower-cased | chrF2 | validation (greedy) | minutes (threads, precision) | parameters | MiB |"
+    yield (
+        "| | row | seeds | BLEU | lower-cased | chrF2 | validation (greedy) "
+        "| minutes (threads, precision) | parameters | MiB |"
+    )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for name, row in some:
         found = records[name]

@@ -241,7 +241,7 @@ def test_the_numbers_of_a_step_are_those_of_the_module(kind: str) -> None:
     torch.testing.assert_close(found.weights_S @ found.values_SV, found.context_V)
     torch.testing.assert_close(found.scores_S, look.scores_NTS[found.head, 1])
     if found.kind.compare == "dot":
-        scale = len(found.query_D) ** 0.5 if kind == "multi_head" else 1
+        scale = len(found.query_D) ** 0.5
         torch.testing.assert_close(found.keys_SD @ found.query_D / scale, found.scores_S)
     if found.kind.compare == "additive":
         v_D = look.attention.score_layer.weight[0].detach()

@@ -316,10 +316,25 @@ def test_dot_product_kinds_equal_pytorchs_own_attention(mask_BS: Tensor | None, 
     qkv = QKVAttention(4, scaled=scaled).double()
     state = numbers(B, T, 4, seed=6)
     same(qkv(keys, state, mask_BS)[0], authority(qkv.W_q(state), qkv.W_k(keys), qkv.W_v(keys)))
-    if not scaled:
-        general = GeneralAttention(3, 4, 6).double()
-        same(general(query, keys, values, mask_BS)[0], authority(query, general.key_layer(keys), values))
-        same(DotAttention(4).double()(state, keys, values, mask_BS)[0], authority(state, keys, values))
+    general = GeneralAttention(3, 4, 6, scaled=scaled).double()
+    same(general(query, keys, values, mask_BS)[0], authority(query, general.key_layer(keys), values))
+    dot = DotAttention(4, scaled=scaled).double()
+    same(dot(state, keys, values, mask_BS)[0], authority(state, keys, values))
+    tanh = TanhAttention(4, scaled=scaled).double()
+    same(tanh(keys, state, mask_BS)[0], authority(state, tanh.W(keys).tanh(), keys))
+
+
+@pytest.mark.parametrize("kind", ["my", "tanh", "qkv", "dot", "general", "multi_head"])
+def test_scores_of_the_decoder_keep_their_size_whatever_the_width(kind: str) -> None:
+    """Unless told otherwise: a dot product of H numbers has H times the variance of one."""
+    deviations = {}
+    for size in (16, 1024):
+        attention = of_kind(kind, size)
+        memory = attention.remember(numbers(B, 40, size), numbers(B, 40, size))
+        deviations[size] = attention.scores(numbers(B, T, size, seed=8), memory).std().item()
+    assert 0.5 < deviations[1024] / deviations[16] < 2.0
+    plain = build_attention(AttentionConfig.model_validate({"kind": kind, "heads": N, "scaled": False}), 16)
+    assert plain.scale == ((16 / N) ** -0.5 if kind == "multi_head" else 1.0)
 
 
 def test_additive_scores_are_those_of_the_paper() -> None:

@@ -171,6 +171,12 @@ class AttentionConfig(Section):
     heads: Integer = Field(
         default=4, ge=1, le=1024, description="Number of heads of multi_head attention; the other kinds do not use it."
     )
+    scaled: Flag = Field(
+        default=True,
+        description="Divide the dot products of my, tanh, qkv, dot and general by the square root of their width, as "
+        "multi_head always does (Vaswani et al. 2017, section 3.2.1). Undivided they are so large at first that softmax "
+        "chooses before anything is learnt, and learning is slower by far.",
+    )
 
 
 class ModelConfig(Section):

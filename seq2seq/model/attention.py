@@ -84,13 +84,19 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     return exact if by_autocast else exact.to(left.dtype)
 
 
+def _scale(width: int, scaled: bool) -> float:
+    """What a dot product of so many numbers is multiplied by: it grows with the root of their count."""
+    return 1.0 / math.sqrt(width) if scaled else 1.0
+
+
 class Attention(nn.Module, ABC):
     """One attention of any kind. A subclass says what it remembers and how it scores; everything else is shared.
 
-    `context_size` is the width of the context that `attend` returns.
+    `context_size` is the width of the context that `attend` returns, `scale` what dot products are multiplied by.
     """
 
     context_size: int
+    scale = 1.0
 
     def __init__(self, context_size: int) -> None:
         super().__init__()
@@ -173,7 +179,7 @@ class MyAttention(_QueryKeyValue):
 
     The bilinear form of Luong et al. 2015 (section 3.1, "general") with keys and values apart. The query has its own
     size, so it must be projected to the key's before the two can be multiplied: `query_layer`, the step that is
-    forgotten most often. Not scaled, unless `scaled` divides by the square root of the key size.
+    forgotten most often. Not scaled, unless `scaled` divides by the square root of the key size, as the decoder has it.
     """
 
     def __init__(
@@ -182,7 +188,7 @@ class MyAttention(_QueryKeyValue):
         super().__init__(output_size)
         self.query_layer = nn.Linear(query_size, key_size)
         self.output_layer = nn.Linear(value_size, output_size)
-        self.scale = 1.0 / math.sqrt(key_size) if scaled else 1.0
+        self.scale = _scale(key_size, scaled)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
         query_BTK: Tensor = self.query_layer(query_BTQ)
@@ -231,18 +237,20 @@ class AdditiveAttention(_QueryKeyValue):
 class TanhAttention(_HiddenState):
     """score(q, h) = tanh(W h) · q; the context is the weighted sum of the encoder outputs themselves.
 
+    Not scaled, unless `scaled` divides by the square root of H.
     One step: hidden_state (B,H) gives context (B,H) and weights (B,S). All steps: (B,T,H) and (B,T,S).
     """
 
-    def __init__(self, hidden_dim: int) -> None:
+    def __init__(self, hidden_dim: int, *, scaled: bool = False) -> None:
         super().__init__(hidden_dim)
         self.W = nn.Linear(hidden_dim, hidden_dim, bias=False)
+        self.scale = _scale(hidden_dim, scaled)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
         return Memory(wide(torch.tanh(self.W(keys_BSK))), wide(values_BSV), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return product(query_BTQ, memory.keys.mT)
+        return product(query_BTQ * self.scale, memory.keys.mT)
 
     def _as_called(self, context_BTH: Tensor, weights: Tensor, one_step: bool) -> tuple[Tensor, Tensor]:
         if one_step:
@@ -262,7 +270,7 @@ class QKVAttention(_HiddenState):
         self.W_q = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.W_k = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.W_v = nn.Linear(hidden_dim, hidden_dim, bias=False)
-        self.scale = 1.0 / math.sqrt(hidden_dim) if scaled else 1.0
+        self.scale = _scale(hidden_dim, scaled)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
         return Memory(wide(self.W_k(keys_BSK)), wide(self.W_v(values_BSV)), mask_BS)
@@ -288,6 +296,7 @@ class MultiHeadAttention(_HiddenState):
                 "choose a hidden size that the number of heads divides."
             )
         self.num_heads = num_heads
+        self.scale = _scale(hidden_dim // num_heads, True)
         self.W_q = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.W_k = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.W_v = nn.Linear(hidden_dim, hidden_dim, bias=False)
@@ -303,7 +312,7 @@ class MultiHeadAttention(_HiddenState):
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
         query_BNTD = self._split(self.W_q(query_BTQ))
-        return product(query_BNTD / math.sqrt(query_BNTD.shape[-1]), memory.keys.mT)
+        return product(query_BNTD * self.scale, memory.keys.mT)
 
     def combine(self, weights: Tensor, memory: Memory) -> Tensor:
         heads_BNTD = product(weights, memory.values)
@@ -315,27 +324,35 @@ class MultiHeadAttention(_HiddenState):
 
 
 class DotAttention(_QueryKeyValue):
-    """score = q · k, without a parameter (Luong et al. 2015, section 3.1, "dot"): query and key must have one size."""
+    """score = q · k, without a parameter (Luong et al. 2015, section 3.1, "dot"): query and key must have one size.
 
-    def __init__(self, size: int) -> None:
+    Not scaled, unless `scaled` divides by the square root of that size.
+    """
+
+    def __init__(self, size: int, *, scaled: bool = False) -> None:
         super().__init__(size)
+        self.scale = _scale(size, scaled)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return product(query_BTQ, memory.keys.mT)
+        return product(query_BTQ * self.scale, memory.keys.mT)
 
 
 class GeneralAttention(_QueryKeyValue):
-    """score = qᵀ W k (Luong et al. 2015, section 3.1, "general"); the context is the weighted sum of the values."""
+    """score = qᵀ W k (Luong et al. 2015, section 3.1, "general"); the context is the weighted sum of the values.
 
-    def __init__(self, query_size: int, key_size: int, value_size: int) -> None:
+    Not scaled, unless `scaled` divides by the square root of the query size.
+    """
+
+    def __init__(self, query_size: int, key_size: int, value_size: int, *, scaled: bool = False) -> None:
         super().__init__(value_size)
         self.key_layer = nn.Linear(key_size, query_size, bias=False)
+        self.scale = _scale(query_size, scaled)
 
     def remember(self, keys_BSK: Tensor, values_BSV: Tensor, mask_BS: Tensor | None = None) -> Memory:
         return Memory(wide(self.key_layer(keys_BSK)), wide(values_BSV), mask_BS)
 
     def scores(self, query_BTQ: Tensor, memory: Memory) -> Tensor:
-        return product(query_BTQ, memory.keys.mT)
+        return product(query_BTQ * self.scale, memory.keys.mT)
 
 
 class NoAttention(_QueryKeyValue):
@@ -357,22 +374,22 @@ KINDS = ("my", "additive", "tanh", "qkv", "multi_head", "dot", "general", "none"
 
 def build_attention(settings: AttentionConfig, hidden_size: int) -> Attention:
     """The attention that one word in the YAML names, between decoder states and encoder outputs of one hidden size."""
-    H = hidden_size
+    H, scaled = hidden_size, settings.scaled
     match settings.kind:
         case "my":
-            return MyAttention(H, H, H, H)
+            return MyAttention(H, H, H, H, scaled=scaled)
         case "additive":
             return AdditiveAttention(H, H, H, H)
         case "tanh":
-            return TanhAttention(H)
+            return TanhAttention(H, scaled=scaled)
         case "qkv":
-            return QKVAttention(H)
+            return QKVAttention(H, scaled=scaled)
         case "multi_head":
             return MultiHeadAttention(H, settings.heads)
         case "dot":
-            return DotAttention(H)
+            return DotAttention(H, scaled=scaled)
         case "general":
-            return GeneralAttention(H, H, H)
+            return GeneralAttention(H, H, H, scaled=scaled)
         case "none":
             return NoAttention(H)
     raise ConfigError(f"model.attention.kind is {settings.kind!r}; the kinds are {', '.join(KINDS)}.")

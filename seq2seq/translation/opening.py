@@ -92,12 +92,22 @@ def _check_settings(facts: Mapping[str, object], config: Config, where: Path) ->
     from seq2seq.config.loading import flat
 
     trained, now = facts.get("model"), dict(flat(config.model.model_dump(mode="json")))
+    if isinstance(trained, dict):
+        trained = _with_older_ways(trained)
     for key, value in flat(trained if isinstance(trained, dict) else {}):
         if value != now.get(key):
             raise CheckpointError(
                 f"{where} does not fit the settings beside it: it was trained with model.{_shown(key)} "
                 f"{_shown(value)}, and config.yaml says {now.get(key)}. Put the old value back."
             )
+
+
+def _with_older_ways(model: dict[str, Any]) -> dict[str, Any]:
+    """What a checkpoint says of its model, and what it does not say since there was no other way when it was made."""
+    attention = model.get("attention")
+    if not isinstance(attention, dict) or attention.get("kind") not in ("my", "tanh", "qkv", "dot", "general"):
+        return model
+    return {**model, "attention": {"scaled": False, **attention}}
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from seq2seq.evaluation.attention_report.kinds import KINDS, Kind
+from seq2seq.evaluation.attention_report.kinds import Kind, kind_of
 from seq2seq.evaluation.attention_report.sentences import END, Part
 from seq2seq.evaluation.attention_report.units import surfaces
 
@@ -75,7 +75,8 @@ def parameters(attention: nn.Module, kind: Kind) -> list[list[str]]:
 
 def explain(part: Part, kind_name: str, step: int | None = None) -> Explanation:
     """Work one step through, in one head; by default a telling one. `kind_name` is model.attention.kind."""
-    kind, look = KINDS[kind_name], part.look
+    look = part.look
+    kind = kind_of(kind_name, scaled=look.attention.scale != 1.0)
     t = telling_step(part) if step is None else step
     N = look.weights_NTS.shape[0]
     head = _most_telling(look.weights_NTS[:, t])
@@ -118,7 +119,7 @@ def _stages(part: Part, found: Explanation, state_H: Tensor) -> list[Stage]:
     sources = [_name(piece) for piece in part.source_pieces]
     stages = [_query(part, found, state_H)]
     if found.kind.compare != "nothing":
-        stages.append(_scores(sources, found, part.look.weights_NTS.shape[0]))
+        stages.append(_scores(sources, found, part.look.attention.scale))
     stages += [_softmax(sources, found, part), _weighted_sum(sources, found), _output(found, part)]
     return stages
 
@@ -141,7 +142,7 @@ def _query(part: Part, found: Explanation, state_H: Tensor) -> Stage:
     return Stage("The query", sentences)
 
 
-def _scores(sources: Sequence[str], found: Explanation, N: int) -> Stage:
+def _scores(sources: Sequence[str], found: Explanation, factor: float) -> Stage:
     top = int(found.scores_S.argmax())
     query_D, key_D = found.query_D, found.keys_SD[top]
     D, S = len(query_D), len(sources)
@@ -157,7 +158,7 @@ def _scores(sources: Sequence[str], found: Explanation, N: int) -> Stage:
         )
         scale = ""
         dot = float(query_D @ key_D)
-        if N > 1:
+        if factor != 1.0:
             scale = f" / √{D} = {_number(found.scores_S[top])}"
         scores_text = (
             f"The key of {sources[top]} is {_vector(key_D)}. Multiplied number by number and summed: {products} + ... "

@@ -6,7 +6,7 @@ the additive comparison.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 
@@ -14,7 +14,8 @@ from typing import Literal
 class Kind:
     """One kind: its formula, a short text, the meaning of each layer, and the names of the layers that a step passes.
 
-    `compare` says how the query meets a key: a dot product, the additive network, or not at all.
+    {scale} stands in the formula where dot products may be divided. `compare` says how the query meets a key: a dot
+    product, the additive network, or not at all.
     """
 
     title: str
@@ -31,7 +32,7 @@ _SHARED_KV = "Keys and values are the encoder's states themselves: one vector a 
 KINDS: dict[str, Kind] = {
     "my": Kind(
         title="MyAttention: a projected query, and an output layer",
-        formula="score(q, k) = (W q + b) · k        output = U (Σ weight · v) + c",
+        formula="score(q, k) = (W q + b) · k{scale}        output = U (Σ weight · v) + c",
         text="The query is brought to the size of the keys and compared with each of them by a dot product. "
         f"{_SHARED_KV} What has been read passes through an output layer.",
         layers={
@@ -58,16 +59,17 @@ KINDS: dict[str, Kind] = {
     ),
     "tanh": Kind(
         title="TanhAttention",
-        formula="score(q, h) = tanh(W h) · q",
+        formula="score(q, h) = tanh(W h) · q{scale}",
         text="Each encoder state is projected, and tanh keeps its numbers between -1 and 1; the decoder's state is "
         "the query as it is. The context is the weighted sum of the encoder states themselves.",
         layers={"W": "what a source position offers, in the language of the decoder's states"},
     ),
     "qkv": Kind(
         title="Query, key and value, in one head (Vaswani et al. 2017)",
-        formula="score(q, h) = (W_q q) · (W_k h)        context = Σ weight · (W_v h)",
+        formula="score(q, h) = (W_q q) · (W_k h){scale}        context = Σ weight · (W_v h)",
         text="Three projections part three roles: what is asked, by what a position is found, and what it then says. "
-        "Not scaled: with a large H the scores are large, and the softmax becomes sharp early in training.",
+        "A dot product of H numbers grows like √H, and the division by √H takes that back; without it the softmax is "
+        "sharp before anything is learnt.",
         layers={
             "W_q": "the query: what the decoder's state asks for",
             "W_k": "the key: by what a source position is found",
@@ -92,13 +94,13 @@ KINDS: dict[str, Kind] = {
     ),
     "dot": Kind(
         title="Dot product (Luong et al. 2015)",
-        formula="score(q, h) = q · h",
+        formula="score(q, h) = q · h{scale}",
         text="No parameter at all: the decoder's state is compared with the encoder's states as they are, so encoder "
         f"and decoder must learn to speak one language. {_SHARED_KV}",
     ),
     "general": Kind(
         title="General, or bilinear (Luong et al. 2015)",
-        formula="score(q, h) = q · (W h) = qᵀ W h",
+        formula="score(q, h) = q · (W h){scale}",
         text="One matrix stands between query and key; with W = 1 it is the dot product. The context is the weighted "
         "sum of the encoder states themselves.",
         layers={"key_layer": "W: translates an encoder state into the language of the decoder's states"},
@@ -111,3 +113,9 @@ KINDS: dict[str, Kind] = {
         compare="nothing",
     ),
 }
+
+
+def kind_of(name: str, *, scaled: bool) -> Kind:
+    """A kind by its name, its formula with the division by √H or without it (`model.attention.scaled`)."""
+    kind = KINDS[name]
+    return replace(kind, formula=kind.formula.replace("{scale}", " / √H" if scaled else ""))
