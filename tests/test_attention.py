@@ -334,7 +334,7 @@ def test_scores_of_the_decoder_keep_their_size_whatever_the_width(kind: str) -> 
         deviations[size] = attention.scores(numbers(B, T, size, seed=8), memory).std().item()
     assert 0.5 < deviations[1024] / deviations[16] < 2.0
     plain = build_attention(AttentionConfig.model_validate({"kind": kind, "heads": N, "scaled": False}), 16)
-    assert plain.scale == ((16 / N) ** -0.5 if kind == "multi_head" else 1.0)
+    assert plain.scale == pytest.approx((16 / N) ** -0.5 if kind == "multi_head" else 1.0)
 
 
 def test_additive_scores_are_those_of_the_paper() -> None:

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from seq2seq.config.schema import DataConfig, DecodingConfig, ModelConfig, TokenizerConfig
+from seq2seq.config.schema import AttentionConfig, DataConfig, DecodingConfig, ModelConfig, TokenizerConfig
 from seq2seq.corpus.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.attention import KINDS
@@ -427,6 +427,25 @@ def test_a_model_is_rebuilt_from_its_weights() -> None:
     rebuilt = model_from(Checkpoint(weights, facts, {}), config_of(SETTINGS), Spelling(), Path("r"))
     for name, parameter in rebuilt.named_parameters():
         assert torch.equal(parameter, weights[name]), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_from_before_scores_were_divided_is_never_read_as_if_they_were(kind: str) -> None:
+    """Its checkpoint says nothing of it, and its weights are of the same shapes."""
+    settings = SETTINGS.model_copy(update={"attention": AttentionConfig.model_validate({"kind": kind})})
+    model = build_model(settings, V, V, seed=1)
+    weights = {name: parameter.detach() for name, parameter in model.named_parameters()}
+    older = settings.model_dump(mode="json")
+    del older["attention"]["scaled"]
+    checkpoint = Checkpoint(weights, {"vocabulary": vocabulary_facts(Spelling()), "model": older}, {})
+    if kind in ("additive", "multi_head", "none"):  # to which it makes no difference
+        model_from(checkpoint, config_of(settings), Spelling(), Path("r"))
+        return
+    words = r"trained with model\.attention\.scaled False, and config\.yaml says True\. Put the old value back"
+    with pytest.raises(CheckpointError, match=words):
+        model_from(checkpoint, config_of(settings), Spelling(), Path("r"))
+    undivided = AttentionConfig.model_validate({"kind": kind, "scaled": False})
+    model_from(checkpoint, config_of(settings.model_copy(update={"attention": undivided})), Spelling(), Path("r"))
 
 
 def test_weights_of_another_model_are_refused_by_name_and_shape() -> None:

@@ -174,8 +174,8 @@ class AttentionConfig(Section):
     scaled: Flag = Field(
         default=True,
         description="Divide the dot products of my, tanh, qkv, dot and general by the square root of their width, as "
-        "multi_head always does (Vaswani et al. 2017, section 3.2.1). Undivided they are so large at first that softmax "
-        "chooses before anything is learnt, and learning is slower by far.",
+        "multi_head always does (Vaswani et al. 2017, section 3.2.1). Undivided they are so large at first that the "
+        "softmax chooses before anything is learnt, and learning is slower by far.",
     )
 
 
