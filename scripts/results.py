@@ -51,7 +51,7 @@ class Row:
     seeds: tuple[int, ...] = (1,)
     plain: bool = False  # nothing of the config but its data: what the defaults make of them
     pairs: int | None = None  # only so many of the training pairs, the first ones
-    members: str | None = None  # no training: an ensemble of the seeds of this row
+    members: tuple[str, ...] = ()  # no training: an ensemble of all seeds of these rows
 
 
 EN_DE, DE_EN, QUICK = "multi30k_en_de.yaml", "multi30k_de_en.yaml", "multi30k_en_de_quick.yaml"
@@ -69,10 +69,10 @@ ROWS: dict[str, Row] = {
     "tatoeba-en-zh-likelihood": Row("recipes", "the same without minimum risk training", EN_ZH, WITHOUT_RISK),
     "tatoeba-zh-en": Row("recipes", "Tatoeba zh→en", ZH_EN),
     "tatoeba-zh-en-likelihood": Row("recipes", "the same without minimum risk training", ZH_EN, WITHOUT_RISK),
-    "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members="multi30k-en-de"),
-    "multi30k-de-en-ensemble": Row("recipes", "Multi30k de→en, the three together", DE_EN, members="multi30k-de-en"),
+    "multi30k-en-de-ensemble": Row("recipes", "Multi30k en→de, the three together", EN_DE, members=("multi30k-en-de",)),
+    "multi30k-de-en-ensemble": Row("recipes", "Multi30k de→en, the three together", DE_EN, members=("multi30k-de-en",)),
     "multi30k-en-de-quick-ensemble": Row(
-        "recipes", "Multi30k en→de, quick, the three together", QUICK, members="multi30k-en-de-quick"
+        "recipes", "Multi30k en→de, quick, the three together", QUICK, members=("multi30k-en-de-quick",)
     ),
     "low-resource": Row("small", "5,000 pairs of Multi30k en→de", "low_resource.yaml", pairs=5000),
     "low-resource-plain": Row("small", "5,000 pairs of Multi30k en→de, the defaults", EN_DE, pairs=5000, plain=True),
@@ -157,7 +157,7 @@ def run(names: Sequence[str], args: argparse.Namespace) -> None:
         tasks = [
             (name, seed)
             for name in names
-            if (ROWS[name].members is not None) == together
+            if bool(ROWS[name].members) == together
             for seed in (ROWS[name].seeds if args.seeds is None else map(int, args.seeds.split(",")))
             if not record_of(name, seed).exists()
         ]
@@ -170,11 +170,11 @@ def train_and_record(name: str, seed: int, args: argparse.Namespace) -> str:
     """Train a row with a seed (or put its members together), translate the test set, and write the record."""
     row, folder, began = ROWS[name], RUNS / f"{name}-{seed}", time.time()
     if row.members:
-        seeds = ROWS[row.members].seeds
-        folders = [RUNS / f"{row.members}-{number}" for number in seeds]
-        for member, number in zip(folders, seeds, strict=True):
-            if not (record_of(row.members, number).exists() and member.exists()):
-                raise SystemExit(f"{name}: {member} is not there or not trained to its end; run {row.members} first")
+        members = [(member, number) for member in row.members for number in ROWS[member].seeds]
+        folders = [RUNS / f"{member}-{number}" for member, number in members]
+        for (member, number), run in zip(members, folders, strict=True):
+            if not (record_of(member, number).exists() and run.exists()):
+                raise SystemExit(f"{name}: {run} is not there or not trained to its end; run {member} first")
     else:
         train(row, seed, folder, args)
         folders = [folder]
