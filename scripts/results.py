@@ -136,7 +136,7 @@ def main() -> int:
     if args.what == "list":
         for name, row in ROWS.items():
             done = [seed for seed in row.seeds if record_of(name, seed).exists()]
-            print(f"{name:<28}{row.group:<12}seeds {row.seeds}, recorded {done}")
+            print(f"{name:<32}{row.group:<12}seeds {row.seeds}, recorded {done}")
     elif args.what == "table":
         (ROOT / "docs" / "results.md").write_text(page(), encoding="utf-8")
     else:

@@ -83,17 +83,7 @@ def prepare(
     stage("reading the corpora")
     find_files(config.data)
     with contextlib.ExitStack() as stack:
-        cache = open_cache(config.data, config.seed, stage)
-        kept = None if cache is None else _find(cache, config, tokenizer)
-        if cache is not None and kept is None:
-            try:
-                stack.enter_context(cache.alone())
-                kept = _find(cache, config, tokenizer)
-            except CacheError as error:
-                if config.data.cache is not None:
-                    raise
-                stage(f"{error} The corpus is held in memory.")
-                cache = None
+        cache, kept = _look_into_cache(config, tokenizer, stage, stack)
         corpora = open_corpora(config.data, config.seed, cache)
         if kept is None:
             _read(corpora.train, progress)
@@ -111,23 +101,30 @@ def prepare(
             messages += [f"{corpus.key}: {message}" for message in corpus.report.messages()]
         messages += [] if test is None else test.messages
         ready = _make(cache, config, tokenizer, corpora.train, stage, progress) if kept is None else kept
-    longest = config.data.max_length
-    if ready.train.too_long:
-        count = "1 pair" if ready.train.too_long == 1 else f"{ready.train.too_long:,} pairs"
-        messages.append(f"data.train: {count} dropped: a side has more than {longest} pieces (data.max_length)")
-    if not len(ready.train):
-        raise CorpusError(
-            f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length."
-        )
-    encoded = encode_corpus(validation, ready.tokenizer, longest)
+    messages += _left_out(ready.train, config.data.max_length)
+    encoded = encode_corpus(validation, ready.tokenizer, config.data.max_length)
     if encoded.too_long:
-        count = "1 pair" if encoded.too_long == 1 else f"{encoded.too_long:,} pairs"
         messages.append(
-            f"data.validation: {count} left out of the loss but translated: a side has more than {longest} pieces "
-            "(data.max_length)"
+            f"data.validation: {_pairs(encoded.too_long)} left out of the loss but translated: a side has more than "
+            f"{config.data.max_length} pieces (data.max_length)"
         )
     sources, targets = [source for source, _ in validation], [target for _, target in validation]
     return Prepared(ready.tokenizer, ready.train, ValidationSet(encoded, sources, targets), test, messages)
+
+
+def _left_out(train: EncodedCorpus, longest: int) -> list[str]:
+    """How many training pairs are too long, in a sentence. CorpusError where they all are."""
+    if not len(train):
+        raise CorpusError(
+            f"No training pair is left: every one has a side of more than {longest} pieces; raise data.max_length."
+        )
+    if not train.too_long:
+        return []
+    return [f"data.train: {_pairs(train.too_long)} dropped: a side has more than {longest} pieces (data.max_length)"]
+
+
+def _pairs(count: int) -> str:
+    return "1 pair" if count == 1 else f"{count:,} pairs"
 
 
 @dataclass(frozen=True)
@@ -137,6 +134,25 @@ class _Ready:
     tokenizer: Tokenizer
     train: EncodedCorpus
     report: PairReport
+
+
+def _look_into_cache(
+    config: Config, tokenizer: Tokenizer | None, stage: Callable[[str], None], stack: contextlib.ExitStack
+) -> tuple[CorpusCache | None, _Ready | None]:
+    """The cache, if there is to be one, and what lies ready in it. Where nothing does, it is this process's alone until
+    the stack is closed."""
+    cache = open_cache(config.data, config.seed, stage)
+    kept = None if cache is None else _find(cache, config, tokenizer)
+    if cache is not None and kept is None:
+        try:
+            stack.enter_context(cache.alone())
+            kept = _find(cache, config, tokenizer)  # another process may have been there
+        except CacheError as error:
+            if config.data.cache is not None:
+                raise
+            stage(f"{error} The corpus is held in memory.")
+            cache = None
+    return cache, kept
 
 
 def _find(cache: CorpusCache, config: Config, tokenizer: Tokenizer | None) -> _Ready | None:
