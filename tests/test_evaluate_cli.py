@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from conftest import Finished, in_process, numbered_pairs, run_python, write_lines
+
+from seq2seq.cli.decoding import bar_of
+from seq2seq.translation.translator import Translator
 
 
 def evaluate(run: Path, *arguments: object) -> dict:
@@ -124,3 +131,21 @@ def test_a_test_set_split_off_from_the_training_corpus_is_the_same_one_each_time
     at_the_end = json.loads((tiny / "run" / "test.json").read_text(encoding="utf-8"))
     ours = evaluate(tiny / "run")
     assert at_the_end == {key: ours[key] for key in ("lines", "bleu", "chrf")}
+
+
+def test_a_terminal_shows_how_far_it_is_and_a_file_does_not(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    translator = Translator.load(trained)
+    for screen in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", screen)
+        with bar_of(translator, "translated"):
+            translator.told(10, 10)
+            translator.told(2, 10)  # the same lines in another way
+            time.sleep(1.1)  # what takes less than a second needs no bar
+            translator.told(9, 10)
+        translator.told(1, 10)
+        assert bool(re.search(r"translated: +90%.* 9/10 ", screen.getvalue())) == screen.isatty()
+        assert screen.isatty() or not screen.getvalue()

@@ -1127,7 +1127,7 @@ def test_a_validation_without_a_number_is_never_the_best_and_blocks_no_later_one
 
     measure, count = Validator.measure, iter(range(9))
 
-    def first_is_nan(self: Validator, should_stop: Callable[[], bool]) -> ValidationResult:
+    def first_is_nan(self: Validator, should_stop: Callable[[], bool], told: object) -> ValidationResult:
         result = measure(self, should_stop)
         return replace(result, loss=math.nan, perplexity=math.nan) if next(count) == 0 else result
 

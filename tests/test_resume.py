@@ -91,7 +91,7 @@ def test_a_stop_in_the_middle_of_a_validation_only_delays_it_c218(tiny: Path, mo
     train(tiny, "whole")
     measure = Validator.measure
 
-    def stopped(self: Validator, should_stop: object) -> ValidationResult:
+    def stopped(self: Validator, should_stop: object, told: object) -> ValidationResult:
         monkeypatch.setattr(Validator, "measure", measure)
         raise Stopped
 

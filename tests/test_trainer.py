@@ -56,7 +56,7 @@ class Told:
     def __init__(self, results: Sequence[ValidationResult]) -> None:
         self._results = iter(results)
 
-    def measure(self, should_stop: Callable[[], bool]) -> ValidationResult:
+    def measure(self, should_stop: Callable[[], bool], told: object) -> ValidationResult:
         return next(self._results)
 
 
@@ -369,9 +369,9 @@ def test_the_best_checkpoint_holds_the_weights_of_its_step(make: Callable[..., T
     kept = {}
     measure = trainer.validator.measure
 
-    def remembering(should_stop: Callable[[], bool]) -> ValidationResult:
+    def remembering(should_stop: Callable[[], bool], told: object) -> ValidationResult:
         kept[trainer.progress.step] = weights(trainer.model)
-        return measure(should_stop)
+        return measure(should_stop, told)
 
     trainer.validator.measure = remembering  # type: ignore[misc, method-assign]
     trainer.train()
@@ -465,7 +465,9 @@ def test_a_request_to_stop_is_heard_between_two_batches_of_a_validation(make: Ca
         asked.append(1)
         return False
 
-    validator.measure(never)
+    told: list[tuple[int, int]] = []
+    validator.measure(never, lambda done, of: told.append((done, of)))
+    assert told == [(0, 20), (5, 20), (10, 20), (15, 20)]
     assert len(asked) >= 1 + 20 // 5
     for limit in range(len(asked)):
         left = iter([False] * limit + [True])

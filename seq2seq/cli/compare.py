@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.cli.decoding import add_model_arguments, batch_size, beam_width
+from seq2seq.cli.decoding import add_model_arguments, bar_of, batch_size, beam_width
 from seq2seq.cli.explanation import shown
 from seq2seq.cli.score import language_code, text_lines
 from seq2seq.cli.translate import refuse_nonsense
@@ -136,7 +136,8 @@ def _system(path: str, test: TestSet, args: argparse.Namespace) -> System:
         return System(path, lines)
     keep_freed_memory()
     translator = load_ensemble([Path(path)], device=args.device, precision=args.precision, shortlist=args.shortlist)
-    found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
+    with bar_of(translator, path):
+        found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
     refuse_nonsense(sum(not translation.is_finite for translation in found), path)
     folder, checkpoint = run_of(Path(path))
     config = run_config(RunFolder.open(folder))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +179,29 @@ def load_translator(args: argparse.Namespace, runs: Sequence[str]) -> Translator
             args.candidates or _DEFAULT_CANDIDATES, sampled=args.sample is not None, seed=args.sample or 0
         )
     return translator
+
+
+@contextlib.contextmanager
+def bar_of(translator: Translator, what: str) -> Iterator[None]:
+    """Within it a terminal shows how far the translator has come with the lines that it was given; a file, nothing."""
+    from tqdm import tqdm
+
+    hidden = not sys.stderr.isatty()
+    with tqdm(
+        desc=what, unit=" lines", disable=hidden, delay=1, leave=False, dynamic_ncols=True, file=sys.stderr
+    ) as bar:
+
+        def told(done: int, of: int) -> None:
+            if done < bar.n:  # other lines, or the same in another way
+                bar.reset()
+            bar.total = of
+            bar.update(done - bar.n)
+
+        before, translator.told = translator.told, told
+        try:
+            yield
+        finally:
+            translator.told = before
 
 
 def described(translator: Translator, args: argparse.Namespace) -> str:

@@ -99,6 +99,10 @@ class Display:
         if self._bar is not None:
             self._bar.update()
 
+    def validating(self, done: int, of: int) -> None:
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"validation, {done:,} of {of:,} lines translated")
+
     def reported(self, event: Mapping[str, Any]) -> None:
         line = line_of(event)
         if event["event"] == "train" and self._bar is not None:
@@ -108,6 +112,8 @@ class Display:
             )
             self._log(line)
         else:
+            if self._bar is not None:
+                self._bar.set_postfix_str("", refresh=False)
             self._say(line)
 
     def validated(self, step: int, result: ValidationResult) -> None:

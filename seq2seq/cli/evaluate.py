@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from seq2seq.cli.decoding import (
     add_model_arguments,
     add_search_arguments,
+    bar_of,
     beam_used,
     check_search_arguments,
     described,
@@ -68,21 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Reads the test set, translates, scores, prints."""
     from seq2seq.errors import ScoringError
-    from seq2seq.evaluation.scores import check_tokenizer, cut_into_words, missing_tokenizer, score
+    from seq2seq.evaluation.scores import score
     from seq2seq.evaluation.test_set import configured_test_set, test_set_from_files
-    from seq2seq.files import whole_file
     from seq2seq.model.device import keep_freed_memory
     from seq2seq.runs import RunFolder, run_of
     from seq2seq.translation.opening import run_config
 
-    if (args.source is None) != (not args.reference):
-        raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
-    if args.tokenize is not None:
-        check_tokenizer(args.tokenize)
-    check_output(args.output, [args.source, *args.reference, args.dictionary], packs=True)
-    check_search_arguments(args)
-    open_runs(args.runs)
-    check_report(args.report, [args.source, *args.reference, args.output])
+    _check(args)
     folder, _ = run_of(Path(args.runs[0]))
     run = RunFolder.open(folder)
     config = run_config(run)
@@ -91,24 +84,9 @@ def run(args: argparse.Namespace) -> int:
         raise ScoringError(f"{test.names[0]} has no lines, so there is nothing to translate.")
     keep_freed_memory()
     translator = load_translator(args, args.runs)
-    found = list(translator.translate(test.sources, batch_size=args.batch_size))
-    refuse_nonsense(sum(not translation.is_finite for translation in found), args.runs[0])
-    texts = [translation.text for translation in found]
-    if args.output is not None:
-        with whole_file(Path(args.output)) as output:
-            output.writelines(text + "\n" for text in texts)
-    language = translator.target_language
-    names = ["the translations", *test.names[1:]]
+    texts = _translations(translator, test, args)
+    language, names = translator.target_language, ["the translations", *test.names[1:]]
     scores = score(texts, test.references, target_language=language, tokenize=args.tokenize, names=names)
-    split = [number for number, translation in enumerate(found, start=1) if translation.parts > 1]
-    notes = [
-        *test.messages,
-        in_parts(len(split), split, translator.longest_source) if split else None,
-        missing_tokenizer(language) if args.tokenize is None else None,
-        cut_into_words(texts),
-    ]
-    for note in filter(None, notes):
-        print(f"seq2seq: {note}", file=sys.stderr)
     explained = _explained(args, run, translator, test, texts, scores)
     if args.report is not None:
         write_report(args.report, explained)
@@ -125,6 +103,45 @@ def run(args: argparse.Namespace) -> int:
         print("", *detail_lines(explained.diagnosis), sep="\n")
     print("", *cause_lines(explained.causes), sep="\n")
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuses what cannot be done before anything is read or written."""
+    from seq2seq.errors import ScoringError
+    from seq2seq.evaluation.scores import check_tokenizer
+
+    if (args.source is None) != (not args.reference):
+        raise ScoringError("A test set is a --source and at least one --reference; one of them is missing.")
+    if args.tokenize is not None:
+        check_tokenizer(args.tokenize)
+    check_output(args.output, [args.source, *args.reference, args.dictionary], packs=True)
+    check_search_arguments(args)
+    open_runs(args.runs)
+    check_report(args.report, [args.source, *args.reference, args.output])
+
+
+def _translations(translator: Translator, test: TestSet, args: argparse.Namespace) -> list[str]:
+    """The test set translated, and written where it is to go; what is to be known of it is said."""
+    from seq2seq.evaluation.scores import cut_into_words, missing_tokenizer
+    from seq2seq.files import whole_file
+
+    with bar_of(translator, "translated"):
+        found = list(translator.translate(test.sources, batch_size=args.batch_size))
+    refuse_nonsense(sum(not translation.is_finite for translation in found), args.runs[0])
+    texts = [translation.text for translation in found]
+    if args.output is not None:
+        with whole_file(Path(args.output)) as output:
+            output.writelines(text + "\n" for text in texts)
+    split = [number for number, translation in enumerate(found, start=1) if translation.parts > 1]
+    notes = [
+        *test.messages,
+        in_parts(len(split), split, translator.longest_source) if split else None,
+        missing_tokenizer(translator.target_language) if args.tokenize is None else None,
+        cut_into_words(texts),
+    ]
+    for note in filter(None, notes):
+        print(f"seq2seq: {note}", file=sys.stderr)
+    return texts
 
 
 def _explained(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from seq2seq.cli.decoding import add_model_arguments, batch_size, beam_width, penalty
+from seq2seq.cli.decoding import add_model_arguments, bar_of, batch_size, beam_width, penalty
 from seq2seq.cli.translate import refuse_nonsense
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
     def told(beam: int) -> None:
         print(f"seq2seq: {time.monotonic() - began:.0f} s: searching with a beam of {beam}", file=sys.stderr)
 
-    tried = trials(translator, sources, references, grid, batch_size=args.batch_size, began=told)
+    with bar_of(translator, "translated"):
+        tried = trials(translator, sources, references, grid, batch_size=args.batch_size, began=told)
     chosen, present = best(tried, now), present_way(tried, now)
     elsewhere = gains_on_other_lines(tried, now)
     worth = sum(elsewhere) / len(elsewhere) if elsewhere else None

@@ -132,6 +132,9 @@ class Listener(Protocol):
     def updated(self, progress: Progress, tokens: int) -> None:
         """After each update; `tokens` were real target tokens. Must be quick."""
 
+    def validating(self, done: int, of: int) -> None:
+        """So many lines of the validation set are translated, of so many."""
+
     def reported(self, event: Mapping[str, Any]) -> None:
         """An event of metrics.jsonl: train, validation or end."""
 
@@ -149,6 +152,9 @@ class Silent:
         pass
 
     def updated(self, progress: Progress, tokens: int) -> None:
+        pass
+
+    def validating(self, done: int, of: int) -> None:
         pass
 
     def reported(self, event: Mapping[str, Any]) -> None:
@@ -174,6 +180,10 @@ class Several:
     def updated(self, progress: Progress, tokens: int) -> None:
         for listener in self.listeners:
             listener.updated(progress, tokens)
+
+    def validating(self, done: int, of: int) -> None:
+        for listener in self.listeners:
+            listener.validating(done, of)
 
     def reported(self, event: Mapping[str, Any]) -> None:
         for listener in self.listeners:

@@ -89,6 +89,9 @@ class Board:
     def updated(self, progress: Progress, tokens: int) -> None:
         pass
 
+    def validating(self, done: int, of: int) -> None:
+        pass
+
     def reported(self, event: Mapping[str, Any]) -> None:
         if self._writer is None:
             return

@@ -303,7 +303,7 @@ class Trainer:
             self._save_last()
         with self.averaging.in_place():
             try:
-                result = self.validator.measure(self.should_stop)
+                result = self.validator.measure(self.should_stop, self.listener.validating)
             except Stopped:
                 return False
             self._heard = self._wishes()

@@ -77,8 +77,13 @@ class Validator:
     precision: torch.dtype = torch.float32
     team: Team = ALONE
 
-    def measure(self, should_stop: Callable[[], bool]) -> ValidationResult:
-        """Raises Stopped when `should_stop` says so between two batches; a team goes on, since it must agree."""
+    def measure(
+        self, should_stop: Callable[[], bool], told: Callable[[int, int], None] = lambda done, of: None
+    ) -> ValidationResult:
+        """Raises Stopped when `should_stop` says so between two batches; a team goes on, since it must agree.
+
+        `told` hears how many lines this process has translated, and of how many.
+        """
         if self.team.size > 1:
             should_stop = _never
         model = self.translator.model
@@ -88,7 +93,7 @@ class Validator:
         try:
             with torch.inference_mode():
                 loss = self._loss(should_stop)
-                hypotheses = self._translate(should_stop)
+                hypotheses = self._translate(should_stop, told)
         finally:
             model.train(was_training)
             give_back_kept_memory()
@@ -118,7 +123,7 @@ class Validator:
             _, nll = self.translator.model.loss(batch, 0.0)
         return nll.item(), batch.tokens
 
-    def _translate(self, should_stop: Callable[[], bool]) -> list[str]:
+    def _translate(self, should_stop: Callable[[], bool], told: Callable[[int, int], None]) -> list[str]:
         """Greedy translations, a batch at a time, so that a request to stop is heard between two of them."""
         sources, size = self.data.sources, self.translator.decoding.batch_size
         # Similar lengths together, as the translator itself would have it.
@@ -126,9 +131,12 @@ class Validator:
         hypotheses = [""] * len(sources)
         translator = self.translator.compacted("bf16" if self.precision == torch.bfloat16 else "fp32")
         own: dict[int, str] = {}
-        for first in self.team.share(list(range(0, len(order), size))):
+        firsts = self.team.share(list(range(0, len(order), size)))
+        whole = sum(min(size, len(order) - first) for first in firsts)
+        for first in firsts:
             if should_stop():
                 raise Stopped
+            told(len(own), whole)
             numbers = order[first : first + size]
             found = translator.translate([sources[number] for number in numbers], beam_size=1)
             for number, translation in zip(numbers, found, strict=True):
