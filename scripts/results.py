@@ -83,6 +83,12 @@ ROWS: dict[str, Row] = {
         f"attention-{kind}": Row("attention", f"`{kind}`", QUICK, (*WITHOUT, f"model.attention.kind={kind}"))
         for kind in KINDS[1:]
     },
+    "attention-ensemble": Row(
+        "attention",
+        "`multi_head`, `additive` and `my` together",
+        QUICK,
+        members=("quick-without-lexical", "attention-additive", "attention-my"),
+    ),
     "attention-my-unscaled": Row(
         "attention",
         "`my`, not scaled",
@@ -309,7 +315,7 @@ def page() -> str:
         "- BLEU: cased, detokenised, beam 5; " + " or ".join(f"`{signature}`" for signature in signatures),
         "- lower-cased: the same output and reference scored with sacreBLEU's `-lc`",
         "- minutes: of a training, validations included, with the threads and the precision that stand beside them;",
-        "  the machines differ, and those without bf16 are much slower",
+        "  the machines differ, and those without bf16 are much slower; none is given where one had other work beside it",
     ]
     for group, heading in HEADINGS.items():
         rows = list(table_lines(group, records))
@@ -332,7 +338,8 @@ def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterato
         found = records[name]
         lower = [record["bleu_lower"] for record in found if record["bleu_lower"] is not None]
         validation = [record["validation"]["bleu"] for record in found if record["validation"]]
-        minutes = [record["training_minutes"] for record in found]
+        minutes = [record["training_minutes"] for record in found if record["training_minutes"] is not None]
+        took = f"{statistics.mean(minutes):.1f}" if minutes else "–"
         cells = (
             row.title,
             f"`{name}`",
@@ -341,7 +348,7 @@ def table_lines(group: str, records: dict[str, list[dict[str, Any]]]) -> Iterato
             spread(lower),
             spread([record["chrf"] for record in found]),
             spread(validation),
-            f"{statistics.mean(minutes):.1f} ({found[0]['threads']}, {found[0]['precision']})",
+            f"{took} ({found[0]['threads']}, {found[0]['precision']})",
             f"{found[0]['parameters'] / 1e6:.1f} M",
             str(found[0]["megabytes"]),
         )
