@@ -315,7 +315,7 @@ def page() -> str:
         "- BLEU: cased, detokenised, beam 5; " + " or ".join(f"`{signature}`" for signature in signatures),
         "- lower-cased: the same output and reference scored with sacreBLEU's `-lc`",
         "- minutes: of a training, validations included, with the threads and the precision that stand beside them;",
-        "  the machines differ, and those without bf16 are much slower; none is given where one had other work beside it",
+        "  the machines differ, and those without bf16 are much slower; none where one had other work beside it",
     ]
     for group, heading in HEADINGS.items():
         rows = list(table_lines(group, records))
