@@ -66,7 +66,8 @@ def lacks_bf16(device: torch.device) -> bool:
     """Whether bfloat16 is many times slower than fp32 here: on an x86 processor without products of it."""
     if device.type != "cpu" or platform.machine().lower() not in ("x86_64", "amd64"):
         return False
-    return not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    supported = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    return supported is not None and not supported()
 
 
 def computes_in_fp16(device: torch.device) -> bool:

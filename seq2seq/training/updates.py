@@ -30,7 +30,6 @@ HIGHEST_LOSS = 50.0
 # the weights are.
 MOST_SKIPPED_IN_A_ROW = 3
 
-
 # In fp16 the scale of the loss begins here, is halved when a gradient overflows, and doubled after so many good updates
 # (Micikevicius et al. 2018, section 3.2).
 _FIRST_SCALE, _HIGHEST_SCALE, _UPDATES_AT_SCALE = 2.0**14, 2.0**24, 1000
