@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import ROOT, Finished, command_environment, run_python, write_lines
+from conftest import ROOT, Finished, command_environment, in_process, run_python, write_lines
 
 import seq2seq
 from seq2seq.cli import main as frame
@@ -69,6 +69,10 @@ def test_the_help_of_a_verb_shows_an_example(run_cli: Command, verb: str) -> Non
 
 def test_the_version_is_the_package_s(run_cli: Command) -> None:
     assert run_cli("--version").out == f"seq2seq {seq2seq.__version__}\n"
+
+
+def test_one_argument_too_many_is_called_that() -> None:
+    in_process("attend", "one", "two", "three").refused("'three' is one argument too many")
 
 
 def test_an_unknown_verb_names_the_nearest(run_cli: Command) -> None:

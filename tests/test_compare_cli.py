@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import in_process, numbered_pairs, run_python, write_lines
 
+from seq2seq.checkpoints import sealed
 from seq2seq.evaluation.comparison import System, compare, is_significant
 from seq2seq.evaluation.scores import sentence_chrf
 
@@ -121,6 +122,19 @@ def test_runs_translate_and_are_grouped_by_their_config(trained: Path, tmp_path:
     done = in_process("compare", trained, other, *few)
     for words in ("the baseline is", "p bootstrap", "exactly as the baseline", "2 seeds: 1, 2"):
         assert words in done.out
+    assert "decoding.json" not in done.err
+
+
+def test_a_run_that_searches_in_a_way_of_its_own_is_told(trained: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(trained, tmp_path / "other"))
+    assert in_process("tune", other, "--beams", 2, "--length-penalties", 1, "--write").status == 0
+    kept = json.loads((other / "decoding.json").read_text(encoding="utf-8"))
+    kept["decoding"] = {"beam_size": 2, "length_penalty": 0.5, "coverage_penalty": 0.25}
+    (other / "decoding.json").write_text(json.dumps(sealed(kept)), encoding="utf-8")
+    done = in_process("compare", trained, other, "--samples", 20, "--trials", 20)
+    told = "other searches as its decoding.json says: beam size 2, length penalty 0.5, coverage penalty 0.25"
+    assert done.err.count("decoding.json") == 1
+    assert told in done.err
 
 
 def test_the_same_text_differs_by_chance_with_certainty(files: dict[str, Path], tmp_path: Path) -> None:

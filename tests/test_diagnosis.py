@@ -171,6 +171,14 @@ def test_the_record_tells_a_training_that_ended_too_early_from_one_that_went_on_
     assert training_record([*damaged, *events([3.0, 2.0], [1.0, 2.0])]) is None
 
 
+def test_a_model_that_has_not_learnt_enough_is_told_to_train_before_anything_else(config: Config) -> None:
+    stammering = [f"{line} und und und und" if number % 3 == 0 else line for number, line in enumerate(TARGETS)]
+    early = training_record(events([3.0, 2.0, 1.5], [5.0, 15.0, 25.0]))
+    alone = causes(of(stammering), config=config)
+    assert alone[0] == "model.decoder.kind"
+    assert causes(of(stammering), config=config, record=early)[0] == "training.epochs"
+
+
 # -- causes ------------------------------------------------------------------------------------------------------------
 
 

@@ -142,6 +142,7 @@ def test_what_is_in_the_way_or_missing_is_said(base_corpus: Path) -> None:
     in_process("suggest", *files, base_corpus / "val.en").refused("3 were given")
     in_process("suggest", files[0], base_corpus / "val.de").refused("160 lines", "20")
     in_process("suggest", files[0], "--columns", "1", "1").refused("--columns 1 1")
+    in_process("suggest", files[0]).refused("train.en is the only file", "no tab", "the other language as well")
     few = write_lines(base_corpus / "few.en", ["one"] * 3), write_lines(base_corpus / "few.de", ["eins"] * 3)
     in_process("suggest", *few).refused("3 pairs are too few", "20")
     one = write_lines(base_corpus / "one.en", ["one"]), write_lines(base_corpus / "one.de", ["eins"])

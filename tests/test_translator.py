@@ -441,7 +441,7 @@ def test_a_model_from_before_scores_were_divided_is_never_read_as_if_they_were(k
     if kind in ("additive", "multi_head", "none"):  # to which it makes no difference
         model_from(checkpoint, config_of(settings), Spelling(), Path("r"))
         return
-    words = r"trained with model\.attention\.scaled False, and config\.yaml says True\. Put the old value back"
+    words = r"trained with model\.attention\.scaled false, and config\.yaml says true\. Put the old value back"
     with pytest.raises(CheckpointError, match=words):
         model_from(checkpoint, config_of(settings), Spelling(), Path("r"))
     undivided = AttentionConfig.model_validate({"kind": kind, "scaled": False})

@@ -141,6 +141,14 @@ def _system(path: str, test: TestSet, args: argparse.Namespace) -> System:
     refuse_nonsense(sum(not translation.is_finite for translation in found), path)
     folder, checkpoint = run_of(Path(path))
     config = run_config(RunFolder.open(folder))
+    tuned = {
+        name: getattr(translator.decoding, name)
+        for name in ("beam_size", "length_penalty", "coverage_penalty")
+        if getattr(translator.decoding, name) != getattr(config.decoding, name)
+    }
+    if tuned:
+        how = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in tuned.items())
+        print(f"seq2seq: {path} searches as its decoding.json says: {how}", file=sys.stderr)
     # What neither the weights nor the search depend on may differ within a group.
     training = config.training.model_copy(update=dict.fromkeys(_NO_MATTER))
     alike = dump_config(config.model_copy(update={"seed": 0, "run": None, "training": training}))

@@ -184,6 +184,8 @@ def _dispatch(argv: list[str]) -> int:
     except SystemExit as done:  # --help and --version have printed
         return int(done.code or 0)
     if unknown:
+        if not unknown[0].startswith("-"):
+            verb_parsers[args.verb].error(f"{unknown[0]!r} is one argument too many")
         known = re.findall(r"--[a-z][a-z-]*", verb_parsers[args.verb].format_help())
         verb_parsers[args.verb].error(f"{unknown[0]!r} is not an argument here{_nearest(unknown[0], known)}")
     return verbs[args.verb].run(args)

@@ -17,6 +17,7 @@ seq2seq suggest train.en train.de --validation val.en val.de --test test.en test
 seq2seq suggest pairs.tsv --source-language en --target-language zh
 """
 
+_LOOKED_AT = 100  # lines of what should be a table
 _CODE = re.compile(r"[a-z]{2,3}")
 
 
@@ -86,7 +87,25 @@ def _pair_files(files: list[str], columns: list[int], what: str) -> PairFiles:
         return PairFiles(source=files[0], target=files[1])
     if min(columns) < 1 or columns[0] == columns[1]:
         raise ConfigError(f"--columns {columns[0]} {columns[1]} are not two different columns, counted from 1.")
+    _check_table(files[0])
     return PairFiles(tsv=files[0], columns=(columns[0], columns[1]))
+
+
+def _check_table(path: str) -> None:
+    """ConfigError where the only file of a corpus is no table, but one of its two sides."""
+    from itertools import islice
+
+    from seq2seq.corpus.lines import read_lines
+    from seq2seq.errors import ConfigError
+
+    if not Path(path).is_file():  # a pipe is read once, and a file that is not there has a refusal of its own
+        return
+    first = [line for line in islice(read_lines(path, bad_lines="drop"), _LOOKED_AT) if line]
+    if first and not any("\t" in line for line in first):
+        raise ConfigError(
+            f"{path} is the only file, so it is read as a table, and its first lines hold no tab; give the file of the "
+            "other language as well."
+        )
 
 
 def _languages(args: argparse.Namespace) -> tuple[str, str]:

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=beam_width,
         default=1,
         metavar="N",
-        help="the N best of each line, as `line ||| translation ||| score`",
+        help="the N best of each line, as `line ||| translation ||| score`; the beam is then N wide at the least",
     )
     parser.add_argument(
         "--processes",

@@ -101,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     if worth is not None:
         span = f"{len(elsewhere)} halves, from {min(elsewhere):+.2f} to {max(elsewhere):+.2f}"
         print(f"Chosen on half of the lines and measured on the other half, it is worth {worth:+.2f} BLEU ({span}).")
+    if worth is not None and worth <= 0 and not chosen.is_way_of(now):
+        print("That is no gain: what is best here is so by chance.")
     if args.write:
         print(f"{folder.path} now searches so; delete decoding.json in it to go back to its config.yaml.")
     elif not chosen.is_way_of(now):

@@ -86,4 +86,5 @@ def _found(kind: str, text: Text, number: int, codes: NDArray[np.int64], detail:
 
 
 def _named(code: int) -> str:
-    return f"{chr(code)} U+{code:04X} {unicodedata.name(chr(code), '')}".rstrip()
+    letter = f"{chr(code)} " if chr(code).isprintable() else ""
+    return f"{letter}U+{code:04X} {unicodedata.name(chr(code), '')}".rstrip()

@@ -206,13 +206,17 @@ def _repeated(known: Known) -> Iterator[Cause]:
     share = len(known.diagnosis.repeated) / known.diagnosis.lines
     if share < _FEW_SENTENCES:
         return
+    points = 50 * share
+    gaining = None if known.record is None else known.record.still_gaining
+    if gaining is not None and gaining >= _STILL_GAINING:
+        points = min(points, gaining / 2)  # a model that has not learnt enough repeats itself: first the cause
     what = f"{share:.1%} of the translations repeat themselves (line {_places(known.diagnosis.repeated)})"
     config = known.config
     if config is not None and config.model.decoder.kind == "parallel":
         advice = "kind step tells the decoder what it has looked at; training longer helps as well"
-        yield Cause(what, advice, "model.decoder.kind", 50 * share)
+        yield Cause(what, advice, "model.decoder.kind", points)
     else:
-        yield Cause(what, "train longer, or on more pairs", "training.epochs", 50 * share)
+        yield Cause(what, "train longer, or on more pairs", "training.epochs", points)
 
 
 def _copied(known: Known) -> Iterator[Cause]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seq2seq.config.fields import as_yaml
 from seq2seq.config.loading import flat
 from seq2seq.errors import CheckpointError, ConfigError
 
@@ -44,7 +45,8 @@ def check_settings(stored: Config, asked: Config) -> None:
                 f"{now[key]} (tokenizer.vocab_size); resume with the run's own vocabulary, or begin a new run."
             )
         raise ConfigError(
-            f"{key} was {before.get(key)} when the run began and is {now.get(key)} now; it cannot change in a run. "
+            f"{key} was {as_yaml(before.get(key))} when the run began and is {as_yaml(now.get(key))} now; it cannot "
+            "change in a run. "
             "Put it back, or begin a new run."
         )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from seq2seq.config.fields import MOST_AVERAGED
+from seq2seq.config.fields import MOST_AVERAGED, as_yaml
 from seq2seq.corpus.tokenizer import StoredTokenizer, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.shortlist import Shortlist
@@ -98,7 +98,7 @@ def _check_settings(facts: Mapping[str, object], config: Config, where: Path) ->
         if value != now.get(key):
             raise CheckpointError(
                 f"{where} does not fit the settings beside it: it was trained with model.{_shown(key)} "
-                f"{_shown(value)}, and config.yaml says {now.get(key)}. Put the old value back."
+                f"{_shown(value)}, and config.yaml says {as_yaml(now.get(key))}. Put the old value back."
             )
 
 
@@ -112,6 +112,8 @@ def _with_older_ways(model: dict[str, Any]) -> dict[str, Any]:
 
 def _shown(value: object) -> str:
     """A value that a checkpoint holds, for a message: one of ours is a word or a number, a forged one anything."""
+    if value is None or isinstance(value, bool):
+        return as_yaml(value)
     word = isinstance(value, str) and value.replace(".", "").isidentifier()
     return f"{value!s:.40}" if word else f"{value!r:.40}"
 

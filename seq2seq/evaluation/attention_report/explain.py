@@ -203,9 +203,10 @@ def _weighted_sum(sources: Sequence[str], found: Explanation) -> Stage:
     top = order[0]
     shown = min(3, V)
     terms = " + ".join(f"{_number(found.weights_S[s])}·{_factor(found.values_SV[s, 0])}" for s in order[:3])
+    mostly = f"here mostly the value of {sources[top]}" if found.kind.compare != "nothing" else "the mean of all"
     sentences = [
         f"Every source piece also has a value; values (1, {S}, {V}). Each is multiplied by its weight, and all are "
-        f"added up: the context (1, 1, {V}), here mostly the value of {sources[top]}.",
+        f"added up: the context (1, 1, {V}), {mostly}.",
         f"Its first number: {terms}{' + ...' if S > 3 else ''} = {_number(found.context_V[0])}.",
     ]
     rows = [
