@@ -136,7 +136,7 @@ def _system(path: str, test: TestSet, args: argparse.Namespace) -> System:
         return System(path, lines)
     keep_freed_memory()
     translator = load_ensemble([Path(path)], device=args.device, precision=args.precision, shortlist=args.shortlist)
-    with bar_of(translator, path):
+    with bar_of(translator, "translated"):
         found = list(translator.translate(test.sources, beam_size=args.beam, batch_size=args.batch_size))
     refuse_nonsense(sum(not translation.is_finite for translation in found), path)
     folder, checkpoint = run_of(Path(path))
@@ -145,6 +145,7 @@ def _system(path: str, test: TestSet, args: argparse.Namespace) -> System:
         name: getattr(translator.decoding, name)
         for name in ("beam_size", "length_penalty", "coverage_penalty")
         if getattr(translator.decoding, name) != getattr(config.decoding, name)
+        if name != "beam_size" or args.beam is None
     }
     if tuned:
         how = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in tuned.items())
