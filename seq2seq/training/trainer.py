@@ -98,7 +98,7 @@ class Trainer:
             self._said_of_update,
             Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop),
         )
-        self._updates = Updates(settings, model, self.optimizer, gradients, setup.precision, listener.said)
+        self._updates = Updates(settings, model, self.optimizer, gradients, listener.said)
         self.progress = Progress(
             loss_scale=self._updates.first_scale, chosen_by=settings.choose_by, judged_on=setup.judge
         )

@@ -71,14 +71,13 @@ class Updates:
         model: TranslationModel,
         optimizer: torch.optim.Optimizer,
         gradients: Gradients,
-        precision: torch.dtype,
         said: Callable[[str], None],
     ) -> None:
         self.settings, self.model, self.optimizer, self.gradients = settings, model, optimizer, gradients
         device = gradients.device
         self.loss_sum = torch.zeros((), dtype=wide(device), device=device)
         self.gradient_norm = torch.zeros(())
-        self._scales = precision == torch.float16
+        self._scales = gradients.precision == torch.float16
         self.first_scale = _FIRST_SCALE if self._scales else 1.0
         self._waits = device.type != "cuda"
         self._pending: Outcome | None = None
