@@ -51,7 +51,8 @@ from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus
 from seq2seq.corpus.subwords import BOS, EOS
 from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.model.compact import compact, computes_in_int8
-from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, precision_context
+from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, lacks_bf16, precision_context
+from seq2seq.model.kernels import products_for
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.training.gradients import Gradients
 from seq2seq.training.optimizer import build_optimizer
@@ -62,6 +63,7 @@ from seq2seq.translation.translator import Translator
 
 PARTS = ("training", "translation", "preparation", "start")
 
+BYTES = torch.int8
 SMOOTHING = 0.1
 SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
 Row = dict[str, Any]
@@ -136,14 +138,34 @@ class Products(TorchDispatchMode):
         self._count(func.overloadpacket.__name__, args)
         return func(*args, **(kwargs or {}))
 
+    def __enter__(self) -> Any:
+        ours = products_for(torch.device("cpu"), torch.float32)
+        if ours is not None:  # they are no operations of PyTorch's
+            vars(ours).update(multiply=self._seen(ours.multiply), multiply_bytes=self._seen(ours.multiply_bytes, BYTES))
+        return super().__enter__()
+
+    def __exit__(self, *how: Any) -> None:
+        super().__exit__(*how)
+        ours = products_for(torch.device("cpu"), torch.float32)
+        if ours is not None:
+            del ours.multiply, ours.multiply_bytes
+
+    def _seen(self, product: Any, dtype: Any = torch.float32) -> Any:
+        def counted(x: Any, *others: Any) -> Any:
+            y = product(x, *others)
+            self._add_layer(x, y.shape[1], x.shape[1], dtype)
+            return y
+
+        return counted
+
     def _count(self, name: str, args: Any) -> None:
         if name in ("mm", "bmm", "addmm", "baddbmm"):
             operands = args[1:3] if name in ("addmm", "baddbmm") else args[:2]
             self._add(*((tuple(one.shape), one.stride(), one.dtype) for one in operands))
         elif name == "_linear_pointwise":  # with a matrix that has been laid out before (model/packed.py)
             self._add_layer(args[0], *args[1].shape, args[0].dtype)
-        elif name == "qlinear_pointwise":  # bytes; the limit is that of bf16, which a general product can be timed in
-            self._add_layer(args[0], len(args[4]), args[0].shape[1], torch.bfloat16)
+        elif name == "qlinear_pointwise":
+            self._add_layer(args[0], len(args[4]), args[0].shape[1], BYTES)
 
     def _add_layer(self, rows: Any, outputs: int, inputs: int, dtype: Any) -> None:
         self._add((tuple(rows.shape), rows.stride(), dtype), ((inputs, outputs), (1, inputs), dtype))
@@ -172,18 +194,40 @@ _BEST: dict[tuple[Any, ...], float] = {}
 def best_time(key: tuple[Any, ...], device: torch.device) -> float:
     """Seconds of one matrix product, the best of many tries in a twentieth of a second."""
     if key not in _BEST:
-        first, second = (made_like(*operand, device) for operand in key)
-        product = torch.bmm if first.dim() == 3 else torch.mm
-        out = product(first, second)
-        best, until = float("inf"), time.perf_counter() + 0.05
-        while time.perf_counter() < until:
-            seconds = timed(lambda: product(first, second, out=out), device)
-            best = min(best, seconds)
-        _BEST[key] = best
+        _BEST[key] = min(best_of(work, device) for work in ways(key, device))
     return _BEST[key]
 
 
+def best_of(work: Callable[[], object], device: torch.device) -> float:
+    work()
+    best, until = float("inf"), time.perf_counter() + 0.05
+    while time.perf_counter() < until:
+        best = min(best, timed(work, device))
+    return best
+
+
+def ways(key: tuple[Any, ...], device: torch.device) -> Iterator[Callable[[], object]]:
+    """What a product can be computed by here: PyTorch, or our own with a matrix that is laid out. Bytes also count as
+    bf16, which PyTorch multiplies as fast where the processor knows it."""
+    (shape, _, dtype), (other, stride, _) = key
+    ours = products_for(device, torch.float32) if stride == (1, other[0]) else None
+    if dtype != BYTES or not lacks_bf16(device):
+        first, second = (made_like(*operand, device) for operand in key)
+        product = torch.bmm if first.dim() == 3 else torch.mm
+        out = product(first, second)
+        yield lambda: product(first, second, out=out)
+    if ours is not None and dtype in (torch.float32, BYTES):
+        rows, weight, zeros = torch.randn(shape), torch.randn(other[1], other[0]), torch.zeros(other[1])
+        if dtype == BYTES:
+            panels = ours.lay_out_bytes((20 * weight).to(torch.int8))
+            yield lambda: ours.multiply_bytes(rows, panels, zeros, zeros)
+        else:
+            panels = ours.lay_out(weight)
+            yield lambda: ours.multiply(rows, panels, len(zeros), zeros)
+
+
 def made_like(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Any:
+    dtype = torch.bfloat16 if dtype == BYTES else dtype
     made = torch.empty_strided(shape, stride, dtype=dtype, device=device)
     return made.copy_(torch.randn(shape, device=device).to(dtype))
 

@@ -15,6 +15,7 @@ from seq2seq.cli.decoding import runs_and_file
 from seq2seq.config.schema import ModelConfig
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.tokenizer import BOS, EOS, PAD
+from seq2seq.model.places import Places
 from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.translation.ensemble import Ensemble
@@ -99,7 +100,7 @@ class Sure:
     def start(self, src_BS: Tensor, mask_BS: Tensor) -> Sure:
         return self
 
-    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> Sure:
+    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None, places: Places | None = None) -> Sure:
         return self
 
     def log_probabilities(self, previous_R: Tensor, state: Sure) -> tuple[Tensor, Sure]:

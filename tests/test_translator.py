@@ -25,6 +25,7 @@ from seq2seq.config.schema import AttentionConfig, DataConfig, DecodingConfig, M
 from seq2seq.corpus.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 from seq2seq.errors import CheckpointError
 from seq2seq.model.attention import KINDS
+from seq2seq.model.places import Places
 from seq2seq.model.translation_model import build_model
 from seq2seq.runs import Checkpoint, run_of
 from seq2seq.translation.long_lines import passages, split_long
@@ -62,7 +63,7 @@ class Place:
     sources_R: list[list[int]]
     written: int
 
-    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> Place:
+    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None, places: Places | None = None) -> Place:
         return Place([self.sources_R[r] for r in rows_r.tolist()], self.written)
 
 

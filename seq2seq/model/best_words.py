@@ -20,21 +20,21 @@ _WIDTH = 64
 
 
 def best_words(
-    logit_RV: Tensor, count: int, never: Sequence[int] = (), own_BV: Tensor | None = None
+    logit_RV: Tensor, count: int, never: Sequence[int] = (), own: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities (R,C) in fp32 and ids (R,C) of the `count` most probable words of each row, best first.
 
     Words of `never` are not chosen (where nothing else is left they come with -inf), though they keep their share of
-    the probability. `own_BV`, if given, says which words a sentence may use at all: the others have no share.
-    `logit_RV` is overwritten.
+    the probability. `own`, if given, says which words a sentence may use at all (B,V), and the sentence of each row
+    (R,): the others have no share. `logit_RV` is overwritten.
     """
     kernels = kernels_for(logit_RV.device, logit_RV.dtype)
     if kernels is not None:
-        return kernels.best_words(logit_RV.contiguous(), count, never, own_BV)
+        return kernels.best_words(logit_RV.contiguous(), count, never, own)
     logit_RV = logit_RV.float()
     R, V = logit_RV.shape
-    if own_BV is not None:
-        logit_RV.view(len(own_BV), -1, V).masked_fill_(~own_BV.unsqueeze(1), -torch.inf)
+    if own is not None:
+        logit_RV.masked_fill_(~own[0][own[1]], -torch.inf)
     top_R1 = logit_RV.amax(dim=1, keepdim=True)
     log_sum_R1 = (logit_RV - top_R1).exp_().sum(dim=1, keepdim=True).log_() + top_R1
     for word in never:

@@ -7,9 +7,9 @@ makes the products of few rows up to twice as fast.
 
 In 8 bits a number is a whole number from -127 to 127 times a scale. Weights have one scale per output (Wu et al. 2020,
 section 3), inputs one per row: what a row gives depends on that row alone, as everywhere in search. The products are
-oneDNN's, which multiply bytes and add up in 32 bits; all else stays in fp32. A processor without VNNI adds the products
-of two neighbours in 16 bits first, which twice 255 · 127 overflows: there the scale of an output is as coarse as its
-largest pair of neighbours asks.
+oneDNN's, which multiply bytes and add up in 32 bits; all else stays in fp32. On a processor without VNNI oneDNN adds
+the products of two neighbours in 16 bits first, which twice 255 · 127 overflows: there they are our own
+(kernels/products.c), and without a compiler the scale of an output is as coarse as its largest pair of neighbours asks.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from torch import Tensor, nn
 
 from seq2seq.errors import DeviceError
 from seq2seq.model.gru import GRU
-from seq2seq.model.kernels import kernels_for
-from seq2seq.model.packed import PackedMatrix, can_pack
+from seq2seq.model.kernels import kernels_for, products_for
+from seq2seq.model.kernels.products import Products
+from seq2seq.model.packed import PackedMatrix, can_pack, filled_up
 from seq2seq.model.translation_model import TranslationModel
 
 PRECISIONS = ("fp32", "bf16", "int8")
@@ -73,6 +74,10 @@ def adds_in_32_bits() -> bool:
     return bool((found_RO == (255 - _ZERO) * largest * width).all())
 
 
+def _own_products() -> Products | None:
+    return products_for(torch.device("cpu"), torch.float32)
+
+
 def _sums_of_pairs(sizes_OI: Tensor) -> Tensor:
     """The sizes of neighbouring inputs' weights together: what is added in 16 bits, (O, half of I)."""
     even_OI = nn.functional.pad(sizes_OI, (0, sizes_OI.shape[1] % 2))
@@ -104,7 +109,7 @@ def _replace(module: nn.Module, made: _Maker) -> None:
 
 
 class PackedLinear(nn.Module):
-    """y = W x + b, with W laid out for oneDNN."""
+    """y = W x + b, with W laid out."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
         super().__init__()
@@ -128,13 +133,19 @@ class Int8Linear(nn.Module):
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
         super().__init__()
-        largest_OI = weight_OI.detach().abs() if adds_in_32_bits() else _sums_of_pairs(weight_OI.detach().abs())
+        largest_OI = weight_OI.detach().abs()
+        if not adds_in_32_bits() and _own_products() is None:
+            largest_OI = _sums_of_pairs(largest_OI)
         scale_O = largest_OI.amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127.0
         bytes_OI = (weight_OI.detach() / scale_O.unsqueeze(1)).round().to(torch.int8)
         self._set(bytes_OI, scale_O, torch.zeros_like(scale_O) if bias_O is None else bias_O.detach().clone())
 
     def _set(self, bytes_OI: Tensor, scale_O: Tensor, bias_O: Tensor) -> None:
-        self.packed = torch.ops.onednn.qlinear_prepack(bytes_OI, None)
+        self.products = None if adds_in_32_bits() else _own_products()
+        if self.products is None:
+            self.packed = torch.ops.onednn.qlinear_prepack(bytes_OI, None)
+        else:
+            self.packed = self.products.lay_out_bytes(bytes_OI)
         self.bytes_OI, self.scale_O, self.bias_O = bytes_OI, scale_O, bias_O
         self.zero_O = torch.zeros(len(scale_O), dtype=torch.int64)
         self.out_features = len(scale_O)
@@ -148,21 +159,27 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x_RI = x.reshape(-1, x.shape[-1])
-        kernels = kernels_for(x.device, x.dtype)
+        if self.products is None:
+            y_RO = self._by_onednn(x_RI)[: len(x_RI)]
+        else:
+            y_RO = self.products.multiply_bytes(x_RI, self.packed, self.scale_O, self.bias_O)
+        return y_RO.view(*x.shape[:-1], -1)
+
+    def _by_onednn(self, x_RI: Tensor) -> Tensor:
+        x_RI = filled_up(x_RI)
+        kernels = kernels_for(x_RI.device, x_RI.dtype)
         if kernels is not None:
             bytes_RI, scale_R = kernels.to_bytes(x_RI.contiguous())
         else:
             largest_R = x_RI.abs().amax(dim=1).clamp_(min=torch.finfo(torch.float32).tiny)
-            bytes_RI = (x_RI * (127.0 / largest_R).unsqueeze(1)).add_(
-                _ZERO + 0.5
-            )  # adding a half rounds.to(torch.uint8)
-            scale_R = largest_R / 127.0
+            moved_RI = (x_RI * (127.0 / largest_R).unsqueeze(1)).add_(_ZERO + 0.5)  # adding a half rounds
+            bytes_RI, scale_R = moved_RI.to(torch.uint8), largest_R / 127.0
         y_RO = _products_of_bytes(bytes_RI, self.packed, self.scale_O, self.zero_O)
         if kernels is not None:
             kernels.rescale(y_RO, scale_R, self.bias_O)
         else:
             y_RO.mul_(scale_R.unsqueeze(1)).add_(self.bias_O)
-        return y_RO.view(*x.shape[:-1], -1)
+        return y_RO
 
 
 class SteppedGRU(nn.Module):

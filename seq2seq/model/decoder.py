@@ -1,7 +1,7 @@
 """The decoder: a GRU that writes the target, looking back at the source through attention.
 
-Letters: B sentences, R rows (hypotheses: B·K in beam search, else B), T target steps, S source tokens, E embedding
-size, H hidden size, L layers.
+Letters: B sentences, R rows (hypotheses: up to B·K in beam search, else B), T target steps, S source tokens,
+E embedding size, H hidden size, L layers.
 
 Two kinds, one contract: `start` makes the first state from the encoded source, and a call reads T embedded target
 tokens and returns T readouts, the attention weights and the next state. Training calls it once with all steps, search
@@ -32,6 +32,7 @@ from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
 from seq2seq.model.gru import GRU, GRUCell
 from seq2seq.model.lexical import LexicalModel
+from seq2seq.model.places import Places
 from seq2seq.model.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -40,25 +41,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """All that the next step depends on. memory and source have B sentences; hidden and feed R = B·K rows, in order.
+    """All that the next step depends on. memory and source have B sentences; hidden and feed R rows, in order.
 
-    The rows of one sentence share its memory: they ask as K queries, and nothing is copied per hypothesis. The embedded
-    source is there for a lexical model only.
+    R is B·K, unless `places` says which of these rows are there. The rows of one sentence share its memory: they ask as
+    K queries, and nothing is copied per hypothesis. The embedded source is there for a lexical model only.
     """
 
     memory: Memory
     hidden_LRH: Tensor
     feed_RE: Tensor | None
     source_BSE: Tensor | None
+    places: Places | None = None
 
-    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> DecoderState:
+    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None, places: Places | None = None) -> DecoderState:
         """Keep the named rows, in that order, and the named sentences (None: all of them stay)."""
         memory, source = self.memory, self.source_BSE
         if sentences_b is not None:
             memory = memory.select(sentences_b)
             source = None if source is None else source.index_select(0, sentences_b)
         feed = None if self.feed_RE is None else self.feed_RE.index_select(0, rows_r)
-        return DecoderState(memory, self.hidden_LRH.index_select(1, rows_r), feed, source)
+        return DecoderState(memory, self.hidden_LRH.index_select(1, rows_r), feed, source, places)
 
 
 class Readout(nn.Module):
@@ -109,12 +111,24 @@ class Decoder(nn.Module, ABC):
     def _first_feed(self, like: Tensor) -> Tensor | None:
         return None
 
-    def _ask(self, query_RTH: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+    def _ask(self, query_RTH: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
         """The K hypotheses of a sentence ask its one memory as K·T queries."""
+        B, places = state.memory.values.shape[0], state.places
+        if places is not None:
+            query_RTH = places.spread(query_RTH, B)
         R, T, _ = query_RTH.shape
-        B = memory.values.shape[0]
-        context, weights = self.attention.attend(query_RTH.reshape(B, R // B * T, -1), memory)
-        return context.reshape(R, T, -1), weights.reshape(R, T, -1)
+        context, weights = self.attention.attend(query_RTH.reshape(B, R // B * T, -1), state.memory)
+        context_RTH, weights_RTS = context.reshape(R, T, -1), weights.reshape(R, T, -1)
+        return (context_RTH, weights_RTS) if places is None else (places.pick(context_RTH), places.pick(weights_RTS))
+
+    def _say_source_words(self, weights_RTS: Tensor, state: DecoderState) -> Tensor:
+        """What a lexical model adds to the readouts."""
+        assert self.lexical is not None and state.source_BSE is not None
+        if state.places is None:
+            said: Tensor = self.lexical(weights_RTS, state.source_BSE)
+            return said
+        B = len(state.source_BSE)
+        return state.places.pick(self.lexical(state.places.spread(weights_RTS, B), state.source_BSE))
 
 
 class ParallelDecoder(Decoder):
@@ -134,18 +148,18 @@ class ParallelDecoder(Decoder):
         states = self.surroundings(0, states, embedded_RTE)
         hidden = [last]
         if self.between:
-            context, weights = self._ask(states, state.memory)
+            context, weights = self._ask(states, state)
         for number in range(1, self.layer_count):
             before, below = states, self.dropout(states)
             states, last = self._run(number, torch.cat([below, context], -1) if self.between else below, state)
             states = self.surroundings(number, states, before)
             hidden.append(last)
         if not self.between:
-            context, weights = self._ask(states, state.memory)
+            context, weights = self._ask(states, state)
         readout_RTE = self.readout(states, context, embedded_RTE)
         if self.lexical is not None:
-            readout_RTE = readout_RTE + self.lexical(weights, state.source_BSE)
-        next_state = DecoderState(state.memory, torch.stack(hidden), None, state.source_BSE)
+            readout_RTE = readout_RTE + self._say_source_words(weights, state)
+        next_state = DecoderState(state.memory, torch.stack(hidden), None, state.source_BSE, state.places)
         return self.readout_dropout(readout_RTE), weights, next_state
 
     def _run(self, number: int, x_RTI: Tensor, state: DecoderState) -> tuple[Tensor, Tensor]:
@@ -181,14 +195,14 @@ class StepDecoder(Decoder):
                 hidden[number] = cell(below, hidden[number])
                 before = self.surroundings(number, hidden[number], before)
                 below = drops[number](before) if number + 1 < self.layer_count else before
-            context_R1H, weights_R1S = self._ask(below.unsqueeze(1), state.memory)
+            context_R1H, weights_R1S = self._ask(below.unsqueeze(1), state)
             feed_RE = drop_readout(self.readout(below, context_R1H.squeeze(1), embedded_RE))
             readouts.append(feed_RE)
             all_weights.append(weights_R1S)
-        next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE, state.source_BSE)
+        next_state = DecoderState(state.memory, torch.stack(hidden), feed_RE, state.source_BSE, state.places)
         readout_RTE, weights = torch.stack(readouts, dim=1), torch.cat(all_weights, dim=1)
         if self.lexical is not None:  # it is not fed back
-            readout_RTE = readout_RTE + self.readout_dropout(self.lexical(weights, state.source_BSE))
+            readout_RTE = readout_RTE + self.readout_dropout(self._say_source_words(weights, state))
         return readout_RTE, weights, next_state
 
 

@@ -20,6 +20,7 @@ from seq2seq.corpus.subwords import EOS, UNK
 from seq2seq.model.best_words import best_words
 from seq2seq.model.compact import Int8Linear, PackedLinear
 from seq2seq.model.decoder import DecoderState
+from seq2seq.model.places import Places, sentences_of
 from seq2seq.model.translation_model import NEVER_SAID, TranslationModel
 
 
@@ -69,9 +70,13 @@ class ShortState:
     own_BC: Tensor
     words: Words
 
-    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> ShortState:
+    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None, places: Places | None = None) -> ShortState:
         own = self.own_BC if sentences_b is None else self.own_BC.index_select(0, sentences_b)
-        return ShortState(self.inner.select(rows_r, sentences_b), own, self.words)
+        return ShortState(self.inner.select(rows_r, sentences_b, places), own, self.words)
+
+    def sentences(self, rows: int) -> Tensor:
+        """The sentence of each row."""
+        return sentences_of(self.inner.places, rows, len(self.own_BC)).to(self.own_BC.device)
 
 
 @dataclass(frozen=True)
@@ -97,14 +102,14 @@ class Shortlisted:
     def step(self, previous_R: Tensor, state: ShortState, count: int) -> tuple[Tensor, Tensor, ShortState]:
         """The best next words of each row among its candidates, as of the whole model; see StepModel of search."""
         logit_RC, state = self._logits(previous_R, state)
-        best_RC, place_RC = best_words(logit_RC, min(count, logit_RC.shape[1]), own_BV=state.own_BC)
+        own = (state.own_BC, state.sentences(len(logit_RC)))
+        best_RC, place_RC = best_words(logit_RC, min(count, logit_RC.shape[1]), own=own)
         return best_RC, self.words(place_RC, state), state
 
     def log_probabilities(self, previous_R: Tensor, state: ShortState) -> tuple[Tensor, ShortState]:
         """The log-probabilities of the candidates (R,C), -inf for those of other sentences; the state after it."""
         logit_RC, state = self._logits(previous_R, state)
-        B, C = state.own_BC.shape
-        logit_RC.view(B, -1, C).masked_fill_(~state.own_BC.unsqueeze(1), -torch.inf)
+        logit_RC.masked_fill_(~state.own_BC[state.sentences(len(logit_RC))], -torch.inf)
         return logit_RC.log_softmax(dim=1), state
 
     def words(self, place_RC: Tensor, state: ShortState) -> Tensor:

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from seq2seq.errors import CheckpointError
+from seq2seq.model.places import Places
 from seq2seq.model.shortlist import Shortlisted
 from seq2seq.translation.sampling import Distributed
 from seq2seq.translation.translator import Translator
@@ -31,8 +32,8 @@ class EnsembleState:
 
     states: tuple[Any, ...]
 
-    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None) -> EnsembleState:
-        return EnsembleState(tuple(state.select(rows_r, sentences_b) for state in self.states))
+    def select(self, rows_r: Tensor, sentences_b: Tensor | None = None, places: Places | None = None) -> EnsembleState:
+        return EnsembleState(tuple(state.select(rows_r, sentences_b, places) for state in self.states))
 
 
 class Ensemble:

@@ -1,7 +1,7 @@
 """Search: which target sentence does the model find most probable?
 
-Letters: B sentences still being translated, K beam size (slots per sentence), R = B·K rows, C the best next tokens of
-a row (as many as the beam has slots), U steps so far.
+Letters: B sentences still being translated, K beam size (slots per sentence), R rows (the open slots), C the best next
+tokens of a row (as many as the beam has slots), U steps so far.
 
 The search talks to three things: `start` (read the source), `step` (the best next tokens and their log-probabilities)
 and `select` on the state. It knows no torch module, so a fake with a known answer can test it. How a model finds its
@@ -13,7 +13,8 @@ of one is therefore greedy search. Finished hypotheses compare by log-probabilit
 mark). A sentence leaves the batch when its slots are closed, its length limit is reached, or no open slot can win any
 more; all of these depend on the sentence alone, so a translation never depends on its neighbours.
 
-The memory of those that stay is copied when some leave, so they leave together, when there are enough of them.
+The model steps open slots only, so that nothing is computed in vain. The memory of the sentences that stay is copied
+when some leave, so they leave together, when there are enough of them.
 """
 
 from __future__ import annotations
@@ -26,19 +27,22 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from seq2seq.model.places import Places
+
 State = TypeVar("State", bound="Selectable")
 
-# Sentences that are done leave when they are one in so many, and so that whole steps stay: a library of products
-# prepares itself anew for every number of rows it meets, and what it has prepared takes a megabyte.
+# Sentences that are done leave when they are one in so many.
 _LEAVING = 8
-_STEPS = ((64, 16), (8, 8))  # from so many sentences on, multiples of the second number stay; below, any number
 
 
 class Selectable(Protocol):
     """A decoder state of R rows over B sentences."""
 
-    def select(self: State, rows_r: Tensor, sentences_b: Tensor | None = None) -> State:
-        """Keep the named rows in that order, and the named sentences (None: all stay)."""
+    def select(self: State, rows_r: Tensor, sentences_b: Tensor | None = None, places: Places | None = None) -> State:
+        """Keep the named rows in that order, and the named sentences (None: all stay).
+
+        `places` says which hypothesis of which sentence each row is then; None: every sentence has equally many.
+        """
 
 
 class StepModel(Protocol[State]):
@@ -101,14 +105,13 @@ def search(
     device = src_BS.device
     B, K = src_BS.shape[0], max(settings.beam_size, settings.n_best)
     state = model.start(src_BS, mask_BS)
-    if K > 1:
-        state = state.select(torch.arange(B, device=device).repeat_interleave(K))
     beam = _first_beam(B, K, limits, device)
-    previous_R = torch.full((B * K,), settings.bos, dtype=torch.long, device=device)
+    places = Places(torch.arange(0, B * K, K, device=device), K)
+    previous_R = torch.full((B,), settings.bos, dtype=torch.long, device=device)
     results: list[list[Hypothesis]] = [[] for _ in range(B)]
     for step in range(1, max(limits) + 1):
-        log_probability_RC, token_RC, state = model.step(previous_R, state, K)
-        beam, parent_BK = _extend(beam, log_probability_RC, token_RC, settings.eos)
+        answer_RC, token_RC, state = model.step(previous_R, state, K)
+        beam, parent_BK = _extend(beam, *_in_slots(answer_RC, token_RC, places, len(beam.number_B)), settings.eos)
         done_B, staying = _is_done(beam, step, settings) & ~beam.collected_B, None
         if done_B.any():
             for number, hypotheses in _collect(beam.keep(done_B.nonzero().squeeze(1)), settings):
@@ -117,13 +120,11 @@ def search(
             going_on = (~beam.collected_B).nonzero().squeeze(1)
             if len(going_on) == 0:
                 break
-            staying = _staying(beam.collected_B, going_on)
-        if staying is not None:
-            state = state.select(_rows(parent_BK, staying), staying)
-            beam = beam.keep(staying)
-        elif K > 1:
-            state = state.select(_rows(parent_BK, None))
-        previous_R = beam.tokens_BKU[:, :, -1].reshape(-1)
+            if _LEAVING * (len(beam.collected_B) - len(going_on)) >= len(beam.collected_B):
+                staying, beam = going_on, beam.keep(going_on)
+        rows_R, places = _open_rows(beam, parent_BK, staying, places)
+        state = state.select(rows_R, staying, places)
+        previous_R = beam.tokens_BKU[:, :, -1].reshape(-1).index_select(0, places.place_r)
     return results
 
 
@@ -177,23 +178,28 @@ def _extend(beam: _Beam, log_probability_RC: Tensor, token_RC: Tensor, eos: int)
     return extended, parent_BK
 
 
-def _staying(collected_B: Tensor, going_on_b: Tensor) -> Tensor | None:
-    """Who stays in the batch: those that go on, and as many that are done as make whole steps. None: everybody."""
-    B, b = len(collected_B), len(going_on_b)
-    if _LEAVING * (B - b) < B:
-        return None
-    step = next((step for many, step in _STEPS if b >= many), 1)
-    idle = min(B - b, -b % step)
-    if b + idle == B:
-        return None
-    return torch.cat([going_on_b, collected_B.nonzero().squeeze(1)[:idle]]).sort().values
+def _in_slots(answer_RC: Tensor, token_RC: Tensor, places: Places, sentences: int) -> tuple[Tensor, Tensor]:
+    """What the open slots were answered, for all B·K of them; nothing is to be expected of the others."""
+    everywhere = sentences * places.slots
+    if len(answer_RC) == everywhere:
+        return answer_RC, token_RC
+    answers = answer_RC.new_full((everywhere, answer_RC.shape[1]), -torch.inf)
+    return answers.index_copy_(0, places.place_r, answer_RC), places.spread(token_RC, sentences)
 
 
-def _rows(parent_BK: Tensor, sentences_b: Tensor | None) -> Tensor:
-    """The old rows that the new rows continue, for all sentences or the named ones."""
+def _open_rows(beam: _Beam, parent_BK: Tensor, staying_b: Tensor | None, before: Places) -> tuple[Tensor, Places]:
+    """The rows that go on: which of the old rows each of them continues (R,), and where they stand now."""
     B, K = parent_BK.shape
-    rows_BK = torch.arange(B, device=parent_BK.device).unsqueeze(1) * K + parent_BK
-    return (rows_BK if sentences_b is None else rows_BK.index_select(0, sentences_b)).reshape(-1)
+    device = parent_BK.device
+    # In which row an old slot was.
+    row_X = torch.zeros(B * K, dtype=torch.long, device=device)
+    row_X[before.place_r] = torch.arange(len(before.place_r), device=device)
+    old_BK = torch.arange(0, B * K, K, device=device).unsqueeze(1) + parent_BK
+    if staying_b is not None:
+        old_BK = old_BK.index_select(0, staying_b)
+    open_BK = ~beam.closed_BK & (beam.total_BK != -torch.inf) & ~beam.collected_B.unsqueeze(1)
+    place_R = open_BK.view(-1).nonzero().squeeze(1)
+    return row_X[old_BK.view(-1)[place_R]], Places(place_R, K)
 
 
 def _normalised(total: Tensor, length: Tensor, penalty: float) -> Tensor:

@@ -1,9 +1,10 @@
-"""Compiled elementwise work for training on a processor: built by the machine's own C compiler, once, or not at all.
+"""Compiled work for a processor: built by the machine's own C compiler, once, or not at all.
 
 Between its matrix products a GRU (and a softmax over a vocabulary) does many small things to every number, and PyTorch
-does each of them in an operation of its own that reads and writes everything anew. kernels.c does them in one go. It
-takes a second to compile and is kept in the user's cache; where there is no compiler, or SEQ2SEQ_KERNELS=0 is set,
-`load` gives None and the callers use PyTorch's operations, to the same results but for rounding.
+does each of them in an operation of its own that reads and writes everything anew. kernels.c does them in one go;
+products.c makes the products of a search, which are small. They take two seconds to compile and are kept in the user's
+cache; where there is no compiler, or SEQ2SEQ_KERNELS=0 is set, `load` gives None and the callers use PyTorch's
+operations, to the same results but for rounding.
 """
 
 from __future__ import annotations
@@ -11,34 +12,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import hashlib
 import os
-import platform
-import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from seq2seq.model.packed import PackedMatrix
+from seq2seq.model.kernels.building import built
+from seq2seq.model.kernels.products import Products
 
-_HERE = Path(__file__).parent
-_SOURCES = ("kernels.c", "kernels_of.h")
+if TYPE_CHECKING:
+    from seq2seq.model.packed import PackedMatrix
+
 _SUFFIX = {torch.float32: "f32", torch.bfloat16: "bf16"}
-# The first of these that the compiler takes. Threads are shared with PyTorch where both use the same OpenMP.
-_FLAGS = ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
-_EXTRAS: tuple[list[str], ...] = (
-    ["-march=native", "-mprefer-vector-width=512", "-fopenmp"],
-    ["-march=native", "-fopenmp"],
-    ["-march=native"],
-    [],
-)
-_SECONDS = 60  # more than any compiler needs for two hundred lines
-
 
 _P, _N, _F = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
 _ARGUMENTS = {
@@ -49,7 +37,7 @@ _ARGUMENTS = {
     "add_rows": [_N] * 2 + [_P] * 2 + [_F, _P],
     "dropout": [_N] * 2 + [_F] + [_P] * 3,
     "gru_next": [_N] * 2 + [_P] * 4,
-    "best_words": [_N] * 4 + [_P, _N] + [_P] * 4,
+    "best_words": [_N] * 4 + [_P] * 6,
     "to_bytes": [_N] * 2 + [_P] * 3,
     "rescale": [_N] * 2 + [_P] * 3,
     "scaled": [_N] * 2 + [_P] * 2 + [_F, _P],
@@ -68,6 +56,7 @@ class Kernels:
                 function = getattr(library, f"{name}_{suffix}")
                 function.argtypes, function.restype = arguments, None
                 self._of[name, dtype] = function
+        self.products = Products.of(library)
 
     def gru_forward(
         self, weight: PackedMatrix, inputs_TBG: Tensor, bias_G: Tensor, states_TBH: Tensor, *kept_T: Tensor
@@ -142,15 +131,16 @@ class Kernels:
         return after_BH
 
     def best_words(
-        self, logit_RV: Tensor, count: int, never: Sequence[int], own_BV: Tensor | None
+        self, logit_RV: Tensor, count: int, never: Sequence[int], own: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor]:
         """The best words' log-probabilities and ids, (R,C); see kernels_of.h. The logits may be changed."""
         R, V = logit_RV.shape
         best_RC, word_RC = torch.empty((R, count)), torch.empty((R, count), dtype=torch.int64)
         banned = (ctypes.c_int64 * len(never))(*never)
-        each, own = (1, None) if own_BV is None else (R // len(own_BV), own_BV.data_ptr())
+        limits = () if own is None else tuple(one.contiguous() for one in own)  # held until the call is over
+        owned = [one.data_ptr() for one in limits] or [None, None]
         pointers = map(Tensor.data_ptr, (logit_RV, best_RC, word_RC))
-        self._of["best_words", logit_RV.dtype](R, V, count, len(never), ctypes.addressof(banned), each, own, *pointers)
+        self._of["best_words", logit_RV.dtype](R, V, count, len(never), ctypes.addressof(banned), *owned, *pointers)
         return best_RC, word_RC
 
     def to_bytes(self, x_RI: Tensor) -> tuple[Tensor, Tensor]:
@@ -169,58 +159,17 @@ def kernels_for(device: torch.device, dtype: torch.dtype) -> Kernels | None:
     return load() if device.type == "cpu" and dtype in _SUFFIX else None
 
 
+def products_for(device: torch.device, dtype: torch.dtype) -> Products | None:
+    """Products with matrices that are laid out, if they are there for such numbers on such a device."""
+    kernels = load() if device.type == "cpu" and dtype == torch.float32 else None
+    return None if kernels is None else kernels.products
+
+
 @functools.cache
 def load() -> Kernels | None:
     """The kernels of this machine, compiled now if they never were; None where that cannot be done."""
     if os.environ.get("SEQ2SEQ_KERNELS") == "0":
         return None
     with contextlib.suppress(OSError, subprocess.SubprocessError, AttributeError):
-        return Kernels(ctypes.CDLL(str(_built())))
+        return Kernels(ctypes.CDLL(str(built())))
     return None
-
-
-def _built() -> Path:
-    """The compiled library, named after all that it depends on. OSError or SubprocessError where there can be none."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        raise FileNotFoundError("no C compiler")
-    sources = [(_HERE / name).read_bytes() for name in _SOURCES]
-    library = _cache() / f"kernels-{_digest(*sources, _processor(), compiler.encode())}.so"
-    if library.exists():
-        return library
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        made = Path(folder) / "kernels.so"
-        for extras in _EXTRAS:
-            command = [compiler, *_FLAGS, *extras, str(_HERE / "kernels.c"), "-o", str(made), "-lm"]
-            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-            if done.returncode == 0:
-                break
-        done.check_returncode()
-        made.replace(library)  # at once: another process may be doing the same
-    return library
-
-
-def _cache() -> Path:
-    """A folder of this user's own, which nobody else can write to."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "seq2seq" / "kernels"
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700, exist_ok=True)  # the one above may be open to a group: it holds corpora as well
-    if sys.platform != "win32":
-        status = folder.stat()
-        if status.st_uid != os.getuid() or status.st_mode & 0o022:
-            raise PermissionError(f"{folder} can be written by others")
-    return folder
-
-
-def _processor() -> bytes:
-    """What the machine code depends on: a home folder may be shared by unlike machines."""
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
-        named = [line for line in lines if line.startswith((b"model name", b"flags", b"Features"))]
-        return b"\n".join(sorted(set(named))) + platform.machine().encode()
-    return f"{platform.machine()} {platform.processor()} {platform.node()}".encode()
-
-
-def _digest(*parts: bytes) -> str:
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]

@@ -205,33 +205,36 @@ void OF(gru_next)(int64_t B, int64_t H, const NUMBER *restrict inputs, const NUM
 
 /* The best C words of each row of logits (R,V), best first and equal ones in the vocabulary's order, with their
  * log-probabilities (R,C); `never` has words that are not chosen, though they keep their share. Where fewer than C words
- * are possible the rest is -inf. `own` (R / each, V), if there is one, says of each sentence and its `each` rows which
- * words it may use at all: the others are taken out of the logits. */
-void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int64_t *restrict never, int64_t each,
-                    const uint8_t *restrict own, NUMBER *restrict logits, float *restrict best,
+ * are possible the rest is -inf. `own` (B,V), if there is one, says of each sentence which words it may use at all, and
+ * `sentence` (R) which is a row's: the others are taken out of the logits. */
+void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int64_t *restrict never,
+                    const uint8_t *restrict own, const int64_t *restrict sentence, NUMBER *restrict logits, float *restrict best,
                     int64_t *restrict words) {
+  int64_t stretches = (V + 63) / 64;
 #pragma omp parallel for if (R * V > 16384)
   for (int64_t r = 0; r < R; r++) {
     NUMBER *row = logits + V * r;
-    float *found = best + C * r, most = -INFINITY, sum = 0.0f;
+    float *found = best + C * r, most = -INFINITY, sum = 0.0f, *peaks = malloc(sizeof(float) * stretches);
     int64_t *word = words + C * r;
     if (own) {
-      const uint8_t *mine = own + V * (r / each);
+      const uint8_t *mine = own + V * sentence[r];
 #pragma omp simd
       for (int64_t v = 0; v < V; v++) row[v] = mine[v] ? row[v] : STORE(-INFINITY);
     }
-#pragma omp simd reduction(max : most)
-    for (int64_t v = 0; v < V; v++) { float x = LOAD(row[v]); most = x > most ? x : most; }
+    for (int64_t s = 0; s < stretches; s++) {
+      int64_t last = 64 * s + 64 < V ? 64 * s + 64 : V;
+      float peak = -INFINITY;
+#pragma omp simd reduction(max : peak)
+      for (int64_t v = 64 * s; v < last; v++) { float x = LOAD(row[v]); peak = x > peak ? x : peak; }
+      peaks[s] = peak;
+      most = peak > most ? peak : most;
+    }
 #pragma omp simd reduction(+ : sum)
     for (int64_t v = 0; v < V; v++) sum += exp_of(LOAD(row[v]) - most);
     for (int64_t c = 0; c < C; c++) { found[c] = -INFINITY; word[c] = 0; }
-    for (int64_t first = 0; first < V; first += 64) { /* few stretches hold anything that is still good enough */
-      int64_t last = first + 64 < V ? first + 64 : V;
-      float peak = -INFINITY;
-#pragma omp simd reduction(max : peak)
-      for (int64_t v = first; v < last; v++) { float x = LOAD(row[v]); peak = x > peak ? x : peak; }
-      if (!(peak > found[C - 1])) continue;
-      for (int64_t v = first; v < last; v++) {
+    for (int64_t s = 0; s < stretches; s++) { /* few stretches hold anything that is still good enough */
+      if (!(peaks[s] > found[C - 1])) continue;
+      for (int64_t v = 64 * s; v < 64 * s + 64 && v < V; v++) {
         float x = LOAD(row[v]);
         if (!(x > found[C - 1])) continue;
         int64_t banned = 0, place = C - 1;
@@ -245,6 +248,7 @@ void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int
         word[place] = v;
       }
     }
+    free(peaks);
     for (int64_t c = 0, v = 0; c < C; c++) { /* no word is named twice, not even where none is possible */
       if (found[c] != -INFINITY) continue;
       for (int64_t i = 0; i < c; i++) {

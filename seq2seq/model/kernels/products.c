@@ -1,0 +1,209 @@
+/* Products with a matrix that is laid out once and meets many rows, few at a time: y = x Wᵀ + b, what a search is made of.
+ *
+ * W lies in panels of PANEL outputs, within a panel one input after the other, so that it is read once from its first
+ * number to its last. Up to TALL rows meet a panel together; their sums stay in registers (as in Goto and van de Geijn
+ * 2008, "Anatomy of high-performance matrix multiplication", section 4). However many rows there are, each sum is one
+ * chain over the inputs in their order: what a row gives depends on it alone, to the last bit.
+ *
+ * Letters: R rows, I inputs, O outputs. `panels` is (O / PANEL, rounded up; I; PANEL).
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef WIDTH /* numbers in a register */
+#if defined(__AVX512F__) && defined(__FMA__)
+#define WIDTH 16
+#elif defined(__AVX2__) && defined(__FMA__)
+#define WIDTH 8
+#else
+#define WIDTH 0
+#endif
+#endif
+
+int64_t panel(void) { return 2 * WIDTH; } /* 0: no products here */
+
+#if WIDTH
+#include <immintrin.h>
+
+#define PANEL (2 * WIDTH)
+#define TALL (WIDTH == 16 ? 12 : 6)
+#define CACHED 65536     /* numbers of the rows that are kept close while all panels pass */
+#define WORTHWHILE 2e6   /* multiplications, from which on threads share the panels */
+#define INLINED static inline __attribute__((always_inline))
+
+typedef float vector __attribute__((vector_size(4 * WIDTH)));
+
+INLINED int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Rows are cut into tiles of TALL or a few less: where the t-th of `count` tiles begins. */
+INLINED int64_t edge(int64_t rows, int64_t count, int64_t t) { return rows * t / count; }
+
+INLINED int64_t block_of(int64_t I) { return I * TALL > CACHED ? TALL : CACHED / I; }
+
+/* M rows, interleaved, with N panels that lie side by side; those after them are fetched meanwhile. */
+INLINED void tile(const int M, const int N, int64_t I, const float *restrict x, const float *restrict w,
+                  vector sums[TALL][8]) {
+  vector own[TALL][8];
+#pragma GCC unroll 16
+  for (int r = 0; r < M; r++) {
+#pragma GCC unroll 8
+    for (int n = 0; n < 2 * N; n++) own[r][n] = (vector){0};
+  }
+  for (int64_t i = 0; i < I; i++) {
+    vector weights[8];
+#pragma GCC unroll 8
+    for (int n = 0; n < 2 * N; n++) __builtin_prefetch(w + PANEL * (I * (N + n / 2) + i) + WIDTH * (n % 2), 0, 2);
+#pragma GCC unroll 8
+    for (int n = 0; n < 2 * N; n++) weights[n] = *(const vector *)(w + PANEL * (I * (n / 2) + i) + WIDTH * (n % 2));
+#pragma GCC unroll 16
+    for (int r = 0; r < M; r++) {
+      vector value = x[M * i + r] - (vector){0};
+#pragma GCC unroll 8
+      for (int n = 0; n < 2 * N; n++) own[r][n] += value * weights[n];
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < M; r++) {
+#pragma GCC unroll 8
+    for (int n = 0; n < 2 * N; n++) sums[r][n] = own[r][n];
+  }
+}
+
+static void tile_of(int M, int N, int64_t I, const float *x, const float *w, vector sums[TALL][8]) {
+#define CASE(m) case m: tile(m, 1, I, x, w, sums); return;
+  if (N == 4) { tile(1, 4, I, x, w, sums); return; }
+  if (N == 2) { tile(2, 2, I, x, w, sums); return; }
+  switch (M) {
+    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#if TALL > 6
+    CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#endif
+  }
+#undef CASE
+}
+
+/* y (R,O) = x (R,I) Wᵀ + bias (O, or none). */
+void multiply(int64_t R, int64_t I, int64_t O, const float *restrict x, const float *restrict panels,
+              const float *restrict bias, float *restrict y) {
+  int64_t block = least(R, block_of(I)), panel_count = (O + PANEL - 1) / PANEL;
+  float *tiles = malloc(sizeof(float) * block * I);
+  for (int64_t first = 0; first < R; first += block) {
+    int64_t rows = least(block, R - first), count = (rows + TALL - 1) / TALL;
+    /* One or two rows leave registers free, in which other panels' sums can grow meanwhile. */
+    int64_t together = rows == 1 ? 4 : rows == 2 ? 2 : 1, groups = (panel_count + together - 1) / together;
+    for (int64_t t = 0; t < count; t++) {
+      int64_t begin = edge(rows, count, t), M = edge(rows, count, t + 1) - begin;
+      for (int64_t r = 0; r < M; r++) {
+        const float *row = x + I * (first + begin + r);
+        for (int64_t i = 0; i < I; i++) tiles[I * begin + M * i + r] = row[i];
+      }
+    }
+#pragma omp parallel for if ((double)rows * I * O > WORTHWHILE)
+    for (int64_t group = 0; group < groups; group++) {
+      int64_t from = group * together, some = least(together, panel_count - from);
+      for (int64_t t = 0; t < count; t++) {
+        int64_t begin = edge(rows, count, t), M = edge(rows, count, t + 1) - begin;
+        vector sums[TALL][8];
+        if (some == together) {
+          tile_of(M, together, I, tiles + I * begin, panels + PANEL * I * from, sums);
+        } else { /* the last ones, panel by panel */
+          for (int64_t n = 0; n < some; n++) {
+            vector single[TALL][8];
+            tile_of(M, 1, I, tiles + I * begin, panels + PANEL * I * (from + n), single);
+            for (int64_t r = 0; r < M; r++) memcpy(&sums[r][2 * n], single[r], sizeof(float) * PANEL);
+          }
+        }
+        int64_t start = PANEL * from, width = least(PANEL * some, O - start);
+        for (int64_t r = 0; r < M; r++) {
+          const float *sum = (const float *)sums[r];
+          float *out = y + O * (first + begin + r) + start;
+          if (bias) {
+            for (int64_t o = 0; o < width; o++) out[o] = sum[o] + bias[start + o];
+          } else {
+            memcpy(out, sum, sizeof(float) * width);
+          }
+        }
+      }
+    }
+  }
+  free(tiles);
+}
+
+/* The same in bytes. A row is whole numbers from -127 to 127 times a scale of its own; `panels` holds W's, pairs of inputs
+ * together: (O / 16, rounded up; I / 2, rounded up; 16; 2), with a scale for each output. Products of bytes are added in
+ * 32 bits, without a limit that they could reach. */
+#define NARROW 16 /* outputs of a panel of bytes */
+#define FEW 5
+
+INLINED void byte_tile(const int M, int64_t pairs, const int32_t *restrict x, const int8_t *restrict w,
+                       int32_t sums[FEW][NARROW]) {
+  __m256i own[FEW][2];
+#pragma GCC unroll 8
+  for (int r = 0; r < M; r++) own[r][0] = own[r][1] = _mm256_setzero_si256();
+  for (int64_t i = 0; i < pairs; i++) {
+    __m256i first = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(w + 2 * NARROW * i)));
+    __m256i second = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(w + 2 * NARROW * i + NARROW)));
+#pragma GCC unroll 8
+    for (int r = 0; r < M; r++) {
+      __m256i value = _mm256_set1_epi32(x[M * i + r]);
+      own[r][0] = _mm256_add_epi32(own[r][0], _mm256_madd_epi16(value, first));
+      own[r][1] = _mm256_add_epi32(own[r][1], _mm256_madd_epi16(value, second));
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < M; r++) {
+    _mm256_storeu_si256((__m256i *)sums[r], own[r][0]);
+    _mm256_storeu_si256((__m256i *)(sums[r] + NARROW / 2), own[r][1]);
+  }
+}
+
+static void byte_tile_of(int64_t M, int64_t pairs, const int32_t *x, const int8_t *w, int32_t sums[FEW][NARROW]) {
+#define CASE(m) case m: byte_tile(m, pairs, x, w, sums); return;
+  switch (M) { CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) }
+#undef CASE
+}
+
+void multiply_bytes(int64_t R, int64_t I, int64_t O, const float *restrict x, const int8_t *restrict panels,
+                    const float *restrict scale, const float *restrict bias, float *restrict y) {
+  int64_t pairs = (I + 1) / 2, block = least(R, block_of(pairs)), panel_count = (O + NARROW - 1) / NARROW;
+  int32_t *tiles = malloc(sizeof(int32_t) * block * pairs);
+  float *steps = malloc(sizeof(float) * block);
+  for (int64_t first = 0; first < R; first += block) {
+    int64_t rows = least(block, R - first), count = (rows + FEW - 1) / FEW;
+    for (int64_t t = 0; t < count; t++) {
+      int64_t begin = edge(rows, count, t), M = edge(rows, count, t + 1) - begin;
+      for (int64_t r = 0; r < M; r++) {
+        const float *row = x + I * (first + begin + r);
+        float largest = 1e-37f;
+#pragma omp simd reduction(max : largest)
+        for (int64_t i = 0; i < I; i++) { float a = fabsf(row[i]); largest = a > largest ? a : largest; }
+        float inverse = 127.0f / largest;
+        steps[begin + r] = largest / 127.0f;
+        int32_t *out = tiles + pairs * begin + r;
+        for (int64_t i = 0; i < pairs; i++) { /* adding a half and cutting off rounds a positive number */
+          int32_t even = (int32_t)(row[2 * i] * inverse + 128.5f) - 128;
+          int32_t odd = 2 * i + 1 < I ? (int32_t)(row[2 * i + 1] * inverse + 128.5f) - 128 : 0;
+          out[M * i] = (int32_t)(((uint32_t)odd << 16) | ((uint32_t)even & 0xffff));
+        }
+      }
+    }
+#pragma omp parallel for if ((double)rows * I * O > WORTHWHILE)
+    for (int64_t p = 0; p < panel_count; p++) {
+      int64_t start = NARROW * p, width = least(NARROW, O - start);
+      for (int64_t t = 0; t < count; t++) {
+        int64_t begin = edge(rows, count, t), M = edge(rows, count, t + 1) - begin;
+        int32_t sums[FEW][NARROW];
+        byte_tile_of(M, pairs, tiles + pairs * begin, panels + 2 * NARROW * pairs * p, sums);
+        for (int64_t r = 0; r < M; r++) {
+          float *out = y + O * (first + begin + r) + start, step = steps[begin + r];
+          for (int64_t o = 0; o < width; o++) out[o] = sums[r][o] * (step * scale[start + o]) + bias[start + o];
+        }
+      }
+    }
+  }
+  free(tiles);
+  free(steps);
+}
+#endif

@@ -1,0 +1,62 @@
+"""Products with matrices that are laid out once, by products.c: fast with few rows, and for a row always the same.
+
+Letters: R rows, I inputs, O outputs, N panels, P outputs of a panel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+from torch import Tensor, nn
+
+_P, _N = ctypes.c_void_p, ctypes.c_int64
+_BYTE_PANEL = 16
+
+
+class Products:
+    """The functions of products.c, in fp32 on the processor."""
+
+    def __init__(self, library: ctypes.CDLL, panel: int) -> None:
+        self.panel, self._multiply, self._multiply_bytes = panel, library.multiply, library.multiply_bytes
+        self._multiply.argtypes, self._multiply.restype = [_N] * 3 + [_P] * 4, None
+        self._multiply_bytes.argtypes, self._multiply_bytes.restype = [_N] * 3 + [_P] * 5, None
+
+    @classmethod
+    def of(cls, library: ctypes.CDLL) -> Products | None:
+        """None for a processor that products.c has no instructions for."""
+        library.panel.argtypes, library.panel.restype = [], _N
+        panel = library.panel()
+        return cls(library, panel) if panel else None
+
+    def lay_out(self, weight_OI: Tensor) -> Tensor:
+        """A matrix as `multiply` reads it, (N,I,P)."""
+        O, I = weight_OI.shape  # noqa: E741
+        even_OI = nn.functional.pad(weight_OI.detach(), (0, 0, 0, -O % self.panel))
+        return even_OI.view(-1, self.panel, I).transpose(1, 2).contiguous()
+
+    def multiply(self, x_RI: Tensor, panels_NIP: Tensor, outputs: int, bias_O: Tensor | None) -> Tensor:
+        """x Wᵀ + bias, (R,O)."""
+        x_RI = x_RI.contiguous()
+        R, I = x_RI.shape  # noqa: E741
+        assert x_RI.dtype == torch.float32 and panels_NIP.shape[1] == I
+        y_RO = torch.empty(R, outputs)
+        bias = None if bias_O is None else bias_O.data_ptr()
+        self._multiply(R, I, outputs, x_RI.data_ptr(), panels_NIP.data_ptr(), bias, y_RO.data_ptr())
+        return y_RO
+
+    def lay_out_bytes(self, bytes_OI: Tensor) -> Tensor:
+        """A matrix of bytes as `multiply_bytes` reads it: panels, pairs of inputs, outputs, the two of a pair."""
+        O, I = bytes_OI.shape  # noqa: E741
+        even_OI = nn.functional.pad(bytes_OI, (0, I % 2, 0, -O % _BYTE_PANEL))
+        return even_OI.view(len(even_OI) // _BYTE_PANEL, _BYTE_PANEL, -1, 2).transpose(1, 2).contiguous()
+
+    def multiply_bytes(self, x_RI: Tensor, panels: Tensor, scale_O: Tensor, bias_O: Tensor) -> Tensor:
+        """The same with rows rounded to bytes, each with a scale of its own, (R,O)."""
+        x_RI = x_RI.contiguous()
+        R, I = x_RI.shape  # noqa: E741
+        assert x_RI.dtype == torch.float32 and panels.shape[1] == -(-I // 2)
+        y_RO = torch.empty(R, len(scale_O))
+        pointers = (x_RI.data_ptr(), panels.data_ptr(), scale_O.data_ptr(), bias_O.data_ptr(), y_RO.data_ptr())
+        self._multiply_bytes(R, I, len(scale_O), *pointers)
+        return y_RO

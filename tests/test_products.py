@@ -1,0 +1,128 @@
+"""Our own products with matrices that are laid out: what PyTorch multiplies, and a row's answer in any company.
+
+Letters: R rows, I inputs, O outputs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from seq2seq.model import kernels
+from seq2seq.model.kernels import building
+from seq2seq.model.kernels.products import Products
+from seq2seq.model.packed import PackedMatrix
+
+SHAPES = [(1, 1, 1), (1, 5, 3), (2, 64, 40), (3, 33, 100), (7, 64, 16), (13, 300, 70), (200, 65, 33), (40, 1500, 17)]
+
+
+def ours() -> Products:
+    found = kernels.products_for(torch.device("cpu"), torch.float32)
+    if found is None:
+        pytest.skip("no products of our own on this machine: no C compiler, or no AVX2")
+    return found
+
+
+@pytest.fixture(scope="module", params=["as here", 8, 16])
+def products(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Products:
+    """Those of this machine, and those for registers of 8 and of 16 numbers, whether it has them or not."""
+    here = ours()
+    if request.param == "as here":
+        return here
+    compiler, library = shutil.which("cc"), tmp_path_factory.mktemp("products") / f"{request.param}.so"
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source = Path(building.__file__).parent / "products.c"
+    flags = ["-march=native", "-O1", "-ffp-contract=fast", "-fPIC", "-shared", "-Wno-psabi", f"-DWIDTH={request.param}"]
+    subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    found = Products.of(ctypes.CDLL(str(library)))
+    assert found is not None
+    assert found.panel == 2 * request.param
+    return found
+
+
+def made(rows: int, inputs: int, outputs: int) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(rows + inputs + outputs)
+    return torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(outputs)
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
+def test_a_product_is_that_of_pytorch(products: Products, rows: int, inputs: int, outputs: int) -> None:
+    x_RI, weight_OI, bias_O = made(rows, inputs, outputs)
+    panels = products.lay_out(weight_OI)
+    exact_RO = x_RI.double() @ weight_OI.double().T
+    found_RO = products.multiply(x_RI, panels, outputs, bias_O).double()
+    torch.testing.assert_close(found_RO, exact_RO + bias_O, atol=1e-5 * inputs**0.5, rtol=1e-5)
+    found_RO = products.multiply(x_RI, panels, outputs, None).double()
+    torch.testing.assert_close(found_RO, exact_RO, atol=1e-5 * inputs**0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
+def test_a_row_gives_the_same_bits_in_any_company(products: Products, rows: int, inputs: int, outputs: int) -> None:
+    x_RI, weight_OI, bias_O = made(rows, inputs, outputs)
+    panels, whole = products.lay_out(weight_OI), (weight_OI / 5).clamp(-1, 1).mul(127).round().to(torch.int8)
+    together_RO = products.multiply(x_RI, panels, outputs, bias_O)
+    bytes_RO = products.multiply_bytes(x_RI, products.lay_out_bytes(whole), bias_O.abs(), bias_O)
+    for some in (1, 2, 5, 12, 31):
+        for first in range(0, rows, max(some, rows // 3)):
+            part = x_RI[first : first + some]
+            assert torch.equal(products.multiply(part, panels, outputs, bias_O), together_RO[first : first + some])
+            found = products.multiply_bytes(part, products.lay_out_bytes(whole), bias_O.abs(), bias_O)
+            assert torch.equal(found, bytes_RO[first : first + some])
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
+def test_bytes_are_multiplied_and_added_without_an_error(
+    products: Products, rows: int, inputs: int, outputs: int
+) -> None:
+    """The largest bytes on both sides: the sums are those of whole numbers."""
+    x_RI, weight_OI, _ = made(rows, inputs, outputs)
+    x_RI, whole_OI = x_RI.sign() * 127.0, (weight_OI.sign() * 127).to(torch.int8)
+    zeros_O = torch.zeros(outputs)
+    found_RO = products.multiply_bytes(x_RI, products.lay_out_bytes(whole_OI), zeros_O + 1, zeros_O)
+    assert torch.equal(found_RO.double(), (x_RI.double() @ whole_OI.double().T).float().double())
+
+
+def test_rows_are_rounded_to_bytes_by_their_own_largest(products: Products) -> None:
+    x_RI = torch.tensor([[1.0, -0.5, 0.003, 0.0], [100.0, 0.3, 0.5, -100.0], [0.0, 0.0, 0.0, 0.0]])
+    one_OI = torch.eye(4, dtype=torch.int8)
+    found_RO = products.multiply_bytes(x_RI, products.lay_out_bytes(one_OI), torch.ones(4), torch.zeros(4))
+    wanted_RO = torch.tensor([[127.0, -63.0, 0.0, 0.0], [127.0, 0.0, 1.0, -127.0], [0.0] * 4])
+    torch.testing.assert_close(found_RO, wanted_RO * torch.tensor([[1.0], [100.0], [0.0]]) / 127)
+
+
+def test_what_is_not_a_number_stays_in_its_row(products: Products) -> None:
+    x_RI, weight_OI, bias_O = made(7, 20, 40)
+    panels = products.lay_out(weight_OI)
+    clean_RO = products.multiply(x_RI, panels, 40, bias_O)
+    x_RI[3, 5] = torch.nan
+    found_RO = products.multiply(x_RI, panels, 40, bias_O)
+    assert found_RO[3].isnan().all()
+    others = [0, 1, 2, 4, 5, 6]
+    assert torch.equal(found_RO[others], clean_RO[others])
+
+
+def test_threads_share_a_product_and_change_nothing(products: Products) -> None:
+    x_RI, weight_OI, bias_O = made(64, 256, 500)
+    one = products.multiply(x_RI, products.lay_out(weight_OI), 500, bias_O)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(products.multiply(x_RI, products.lay_out(weight_OI), 500, bias_O), one)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_rows_may_be_a_view_and_matrices_parameters() -> None:
+    ours()
+    x_RI, weight_OI, bias_O = made(6, 40, 30)
+    matrix = PackedMatrix(torch.nn.Parameter(weight_OI), torch.nn.Parameter(bias_O), rows=1)
+    wanted_RO = torch.nn.functional.linear(x_RI.T.contiguous().T, weight_OI, bias_O)
+    torch.testing.assert_close(matrix.times(x_RI.T.contiguous().T), wanted_RO, atol=1e-5, rtol=1e-5)
+    assert matrix.times(x_RI[:0]).shape == (0, 30)
