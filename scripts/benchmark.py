@@ -141,20 +141,34 @@ class Products(TorchDispatchMode):
     def __enter__(self) -> Any:
         ours = products_for(torch.device("cpu"), torch.float32)
         if ours is not None:  # they are no operations of PyTorch's
-            vars(ours).update(multiply=self._seen(ours.multiply), multiply_bytes=self._seen(ours.multiply_bytes, BYTES))
+            vars(ours).update(
+                multiply=self._seen(ours.multiply),
+                multiply_bytes=self._seen(ours.multiply_bytes, BYTES),
+                multiply_each=self._seen_each(ours.multiply_each),
+            )
         return super().__enter__()
 
     def __exit__(self, *how: Any) -> None:
         super().__exit__(*how)
         ours = products_for(torch.device("cpu"), torch.float32)
         if ours is not None:
-            del ours.multiply, ours.multiply_bytes
+            del ours.multiply, ours.multiply_bytes, ours.multiply_each
 
     def _seen(self, product: Any, dtype: Any = torch.float32) -> Any:
         def counted(x: Any, *others: Any) -> Any:
             y = product(x, *others)
             self._add_layer(x, y.shape[1], x.shape[1], dtype)
             return y
+
+        return counted
+
+    def _seen_each(self, product: Any) -> Any:
+        def counted(x: Any, w: Any) -> Any:
+            B, N, R, I = x.shape  # noqa: E741
+            O = w.shape[3]  # noqa: E741
+            inner = (O, 1) if w.stride(3) == 1 else (1, I)
+            self._add(((B * N, R, I), (R * I, I, 1), x.dtype), ((B * N, I, O), (I * O, *inner), w.dtype))
+            return product(x, w)
 
         return counted
 
@@ -216,6 +230,10 @@ def ways(key: tuple[Any, ...], device: torch.device) -> Iterator[Callable[[], ob
         product = torch.bmm if first.dim() == 3 else torch.mm
         out = product(first, second)
         yield lambda: product(first, second, out=out)
+    each = products_for(device, torch.float32) if len(shape) == 3 else None
+    if each is not None and dtype == torch.float32:
+        left, right = (made_like(*operand, device).unsqueeze(1) for operand in key)
+        yield lambda: each.multiply_each(left, right)
     if ours is not None and dtype in (torch.float32, BYTES):
         rows, weight, zeros = torch.randn(shape), torch.randn(other[1], other[0]), torch.zeros(other[1])
         if dtype == BYTES:

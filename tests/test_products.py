@@ -126,3 +126,27 @@ def test_rows_may_be_a_view_and_matrices_parameters() -> None:
     wanted_RO = torch.nn.functional.linear(x_RI.T.contiguous().T, weight_OI, bias_O)
     torch.testing.assert_close(matrix.times(x_RI.T.contiguous().T), wanted_RO, atol=1e-5, rtol=1e-5)
     assert matrix.times(x_RI[:0]).shape == (0, 30)
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
+def test_products_of_each_sentence_are_those_of_pytorch(
+    products: Products, rows: int, inputs: int, outputs: int, heads: int
+) -> None:
+    """Attention's: queries against keys, whose heads are slices of their width, and weights against values."""
+    torch.manual_seed(rows)
+    x_BNRI = torch.randn(3, rows, heads, inputs).transpose(1, 2)
+    keys_BNOI = torch.randn(3, outputs, heads, inputs).transpose(1, 2)
+    values_BNIO = torch.randn(3, heads, inputs, outputs)
+    near = {"atol": 1e-5 * inputs**0.5, "rtol": 1e-5}
+    torch.testing.assert_close(products.multiply_each(x_BNRI, keys_BNOI.mT), x_BNRI @ keys_BNOI.mT, **near)
+    torch.testing.assert_close(products.multiply_each(x_BNRI, values_BNIO), x_BNRI @ values_BNIO, **near)
+    turned = x_BNRI.contiguous().mT.contiguous().mT
+    torch.testing.assert_close(products.multiply_each(turned, values_BNIO), x_BNRI @ values_BNIO, **near)
+
+
+def test_padding_changes_no_bit_of_a_weighted_sum(products: Products) -> None:
+    weights, values = torch.rand(2, 1, 5, 7), torch.randn(2, 1, 7, 40)
+    alone = products.multiply_each(weights, values)
+    padded = torch.cat([weights, torch.zeros(2, 1, 5, 4)], 3), torch.cat([values, torch.randn(2, 1, 4, 40)], 2)
+    assert torch.equal(products.multiply_each(*padded), alone)

@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from seq2seq.errors import ConfigError
 from seq2seq.model.device import autocast_dtype
+from seq2seq.model.kernels import products_for
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import AttentionConfig
@@ -74,14 +75,24 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     """left @ right, sentence by sentence.
 
     On a processor it is in fp32 even where the layers compute in bf16: these products are small and nearly each has a
-    shape of its own, and a library of bf16 products makes new machine code for every shape, and keeps it.
+    shape of its own, and a library of bf16 products makes new machine code for every shape, and keeps it. Where no
+    gradient is wanted they are our own (kernels/products.c).
     """
     if left.device.type != "cpu":
         return left @ right
     by_autocast = autocast_dtype("cpu") is not None
     with torch.autocast("cpu", enabled=False):
-        exact = wide(left) @ wide(right)
+        exact = _each(wide(left), wide(right))
     return exact if by_autocast else exact.to(left.dtype)
+
+
+def _each(left: Tensor, right: Tensor) -> Tensor:
+    products = None if torch.is_grad_enabled() else products_for(left.device, left.dtype)
+    if products is None or left.shape[:-2] != right.shape[:-2]:
+        return left @ right
+    if left.dim() == 3:
+        return products.multiply_each(left.unsqueeze(1), right.unsqueeze(1)).squeeze(1)
+    return products.multiply_each(left, right)
 
 
 def _scale(width: int, scaled: bool) -> float:

@@ -26,6 +26,7 @@ from seq2seq.errors import DeviceError
 from seq2seq.model.gru import GRU
 from seq2seq.model.kernels import kernels_for, products_for
 from seq2seq.model.kernels.products import Products
+from seq2seq.model.known_words import KnownWords
 from seq2seq.model.packed import PackedMatrix, can_pack, filled_up
 from seq2seq.model.translation_model import TranslationModel
 
@@ -52,6 +53,7 @@ def compact(model: TranslationModel, precision: str) -> TranslationModel:
     if precision == "bf16":
         smaller = smaller.to(torch.bfloat16)
     _replace(smaller, made)
+    _know_words(smaller)
     return smaller
 
 
@@ -106,6 +108,16 @@ def _replace(module: nn.Module, made: _Maker) -> None:
             setattr(module, name, SteppedGRUCell(child, made))
         else:
             _replace(child, made)
+
+
+def _know_words(model: TranslationModel) -> None:
+    """Give the first layers a memory of what they make of each word."""
+    scale, first, reader = model.embedding_scale, model.encoder.layers[0], model.decoder.word_reader
+    inputs = [one.input for one in (first.forwards, first.backwards) if isinstance(one, SteppedGRU)]
+    if len(inputs) == 2:
+        model.known_source = KnownWords.worthwhile(model.source_embedding.weight.detach(), scale, inputs)
+    if isinstance(reader, SteppedGRU):
+        model.known_target = KnownWords.worthwhile(model.target_embedding.weight.detach(), scale, [reader.input])
 
 
 class PackedLinear(nn.Module):
@@ -192,9 +204,14 @@ class SteppedGRU(nn.Module):
         self.hidden_size = gru.hidden_size
 
     def forward(self, x_BTI: Tensor, first_1BH: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        state_BH = x_BTI.new_zeros(len(x_BTI), self.hidden_size) if first_1BH is None else first_1BH[0]
+        return self.steps(self.input(x_BTI), first_1BH)
+
+    def steps(self, inputs_BTG: Tensor, first_1BH: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The states, from what `input` makes of the tokens."""
+        B = len(inputs_BTG)
+        state_BH = inputs_BTG.new_zeros(B, self.hidden_size) if first_1BH is None else first_1BH[0]
         states = []
-        for inputs_BG in self.input(x_BTI.transpose(0, 1)).unbind(0):
+        for inputs_BG in inputs_BTG.unbind(1):
             state_BH = _next_state(inputs_BG, self.recurrent(state_BH), state_BH)
             states.append(state_BH)
         return torch.stack(states, dim=1), state_BH.unsqueeze(0)
@@ -214,7 +231,7 @@ class SteppedGRUCell(nn.Module):
 def _next_state(inputs_BG: Tensor, recurrent_BG: Tensor, state_BH: Tensor) -> Tensor:
     kernels = kernels_for(state_BH.device, state_BH.dtype)
     if kernels is not None:
-        return kernels.gru_next(inputs_BG.contiguous(), recurrent_BG, state_BH.contiguous())
+        return kernels.gru_next(inputs_BG, recurrent_BG, state_BH.contiguous())
     H = state_BH.shape[1]
     gates_BX = (inputs_BG[:, : 2 * H] + recurrent_BG[:, : 2 * H]).sigmoid_()
     candidate_BH = torch.addcmul(inputs_BG[:, 2 * H :], gates_BX[:, :H], recurrent_BG[:, 2 * H :]).tanh_()

@@ -30,7 +30,7 @@ from seq2seq.model.attention import Attention, Memory, build_attention
 from seq2seq.model.device import autocast_dtype
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded
-from seq2seq.model.gru import GRU, GRUCell
+from seq2seq.model.gru import GRU, GRUCell, stepped
 from seq2seq.model.lexical import LexicalModel
 from seq2seq.model.places import Places
 from seq2seq.model.surroundings import Surroundings
@@ -105,8 +105,18 @@ class Decoder(nn.Module, ABC):
         return DecoderState(memory, hidden_LBH, self._first_feed(hidden_BX), source)
 
     @abstractmethod
-    def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
-        """Read T target tokens: readouts (R,T,E), attention weights (R,T,S), and the state after the last of them."""
+    def forward(
+        self, embedded_RTE: Tensor, state: DecoderState, made_RTG: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, DecoderState]:
+        """Read T target tokens: readouts (R,T,E), attention weights (R,T,S), and the state after the last of them.
+
+        `made_RTG` is what the word reader makes of the tokens, where that is known already (known_words.py).
+        """
+
+    @property
+    def word_reader(self) -> nn.Module | None:
+        """The layer that reads embedded words and nothing else, if there is one."""
+        return None
 
     def _first_feed(self, like: Tensor) -> Tensor | None:
         return None
@@ -143,8 +153,18 @@ class ParallelDecoder(Decoder):
             GRU(deeper if number else E, H, settings.dropout_recurrent) for number in range(self.layer_count)
         )
 
-    def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
-        states, last = self._run(0, embedded_RTE, state)
+    @property
+    def word_reader(self) -> nn.Module:
+        return self.layers[0]
+
+    def forward(
+        self, embedded_RTE: Tensor, state: DecoderState, made_RTG: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, DecoderState]:
+        if made_RTG is None:
+            states, last = self._run(0, embedded_RTE, state)
+        else:
+            states, last_1RH = stepped(self.layers[0])(made_RTG, state.hidden_LRH[:1])
+            last = last_1RH.squeeze(0)
         states = self.surroundings(0, states, embedded_RTE)
         hidden = [last]
         if self.between:
@@ -181,7 +201,10 @@ class StepDecoder(Decoder):
     def _first_feed(self, like: Tensor) -> Tensor:
         return like.new_zeros(like.shape[0], self.feed_size)
 
-    def forward(self, embedded_RTE: Tensor, state: DecoderState) -> tuple[Tensor, Tensor, DecoderState]:
+    def forward(
+        self, embedded_RTE: Tensor, state: DecoderState, made_RTG: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, DecoderState]:
+        assert made_RTG is None, "the first layer reads the readout of the step before as well"
         hidden = list(state.hidden_LRH.unbind(0))
         feed_RE = state.feed_RE
         assert feed_RE is not None, "a step decoder's state carries the readout of the step before"

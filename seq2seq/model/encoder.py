@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.dropout import Dropout
-from seq2seq.model.gru import GRU
+from seq2seq.model.gru import GRU, stepped
 from seq2seq.model.surroundings import Surroundings
 
 
@@ -71,10 +71,17 @@ class BidirectionalLayer(nn.Module):
         self.forwards = GRU(input_size, hidden_size // 2, dropped_weights)
         self.backwards = GRU(input_size, hidden_size // 2, dropped_weights)
 
-    def forward(self, x_BSI: Tensor, turn_BS: Tensor, last_B: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x_BSI: Tensor, turn_BS: Tensor, last_B: Tensor, made_BSX: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """States of all positions (B,S,H) and the state in which each direction has read the whole sentence (B,H)."""
-        forwards_BSD, _ = self.forwards(x_BSI)
-        turned_BSD, _ = self.backwards(_Turn.apply(x_BSI, turn_BS))  # type: ignore[no-untyped-call]
+        if made_BSX is None:
+            forwards_BSD, _ = self.forwards(x_BSI)
+            turned_BSD, _ = self.backwards(_Turn.apply(x_BSI, turn_BS))  # type: ignore[no-untyped-call]
+        else:
+            first_BSG, second_BSG = made_BSX.chunk(2, dim=2)
+            forwards_BSD, _ = stepped(self.forwards)(first_BSG)
+            turned_BSD, _ = stepped(self.backwards)(_turn(second_BSG, turn_BS))
         states_BSH = torch.cat([forwards_BSD, _Turn.apply(turned_BSD, turn_BS)], dim=2)  # type: ignore[no-untyped-call]
         row_B = torch.arange(x_BSI.shape[0], device=x_BSI.device)
         summary_BH = torch.cat([forwards_BSD[row_B, last_B], turned_BSD[row_B, last_B]], dim=1)
@@ -102,7 +109,9 @@ class Encoder(nn.Module):
         self.surroundings = Surroundings(hidden_size, layers, layer_norm, residual)
         self.dropout = Dropout(dropout, variational)
 
-    def forward(self, embedded_BSE: Tensor, mask_BS: Tensor) -> Encoded:
+    def forward(self, embedded_BSE: Tensor, mask_BS: Tensor, made_BSX: Tensor | None = None) -> Encoded:
+        """Read the sources. `made_BSX` is what the two GRUs of the first layer make of the words, where that is known
+        already (known_words.py)."""
         lengths_B = mask_BS.sum(dim=1)
         turn_BS = turned_round(lengths_B, mask_BS.shape[1])
         last_B = (lengths_B - 1).clamp(min=0)
@@ -111,6 +120,6 @@ class Encoder(nn.Module):
             below = states
             if number:
                 states = self.dropout(states)
-            states, summary_BH = layer(states, turn_BS, last_B)
+            states, summary_BH = layer(states, turn_BS, last_B, None if number else made_BSX)
             states = self.surroundings(number, states, below)
         return Encoded(self.dropout(states), summary_BH, mask_BS, embedded_BSE)

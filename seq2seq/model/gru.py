@@ -189,3 +189,9 @@ class GRUCell(nn.GRUCell):
         weight_GI, weight_GH, *biases = self.parameters()
         dropped_GH = self.drop_weights(weight_GH)
         return lambda x_BI, before_BH: torch.gru_cell(x_BI, before_BH, weight_GI, dropped_GH, *biases)
+
+
+def stepped(layer: nn.Module) -> Callable[..., tuple[Tensor, Tensor]]:
+    """The steps of a GRU whose inputs' products are made already; only a model for search has it (compact.py)."""
+    steps: Callable[..., tuple[Tensor, Tensor]] = layer.steps  # type: ignore[assignment]
+    return steps

@@ -23,6 +23,7 @@ from seq2seq.model.consistency import consistent_loss
 from seq2seq.model.decoder import DecoderState, build_decoder
 from seq2seq.model.dropout import Dropout
 from seq2seq.model.encoder import Encoded, Encoder
+from seq2seq.model.known_words import KnownWords
 from seq2seq.model.loss import output_loss
 from seq2seq.model.regularisation import NONE, Regularisation, hide_words
 from seq2seq.model.tied import TiedMatrix
@@ -61,6 +62,9 @@ class TranslationModel(nn.Module):
         self.decoder = build_decoder(settings)
         self.output_layer = nn.Linear(E, target_size)
         self.dropout = Dropout(settings.dropout_of("embeddings"), variational)
+        # A model for search alone (compact.py) remembers what its first layers make of each word.
+        self.known_source: KnownWords | None = None
+        self.known_target: KnownWords | None = None
         # A word's vector is about one long as an input, whatever the size; see `initialise`.
         self.embedding_scale = math.sqrt(E)
         tying = settings.tie_embeddings
@@ -103,7 +107,8 @@ class TranslationModel(nn.Module):
     ) -> Encoded:
         """Read the source: a vector per token and a summary per sentence."""
         embedded_BSE = self._embedded(src_BS, self.source_embedding.weight, hidden_words, tied)
-        encoded: Encoded = self.encoder(embedded_BSE, mask_BS)
+        made = None if self.known_source is None else self.known_source.of(src_BS)
+        encoded: Encoded = self.encoder(embedded_BSE, mask_BS, made)
         return encoded
 
     def decode(
@@ -111,7 +116,8 @@ class TranslationModel(nn.Module):
     ) -> tuple[Tensor, Tensor, DecoderState]:
         """Read target tokens: readouts (R,T,E), attention weights (R,T,S), next state."""
         embedded_RTE = self._embedded(tgt_RT, self.target_embedding.weight, hidden_words, tied)
-        result: tuple[Tensor, Tensor, DecoderState] = self.decoder(embedded_RTE, state)
+        made = None if self.known_target is None else self.known_target.of(tgt_RT)
+        result: tuple[Tensor, Tensor, DecoderState] = self.decoder(embedded_RTE, state, made)
         return result
 
     def _embedded(self, ids_BL: Tensor, weight_VE: Tensor, hidden_words: float, tied: TiedMatrix | None) -> Tensor:

@@ -36,7 +36,7 @@ _ARGUMENTS = {
     "consistency_back": [_N] * 3 + [_F] * 2 + [_P] * 6,
     "add_rows": [_N] * 2 + [_P] * 2 + [_F, _P],
     "dropout": [_N] * 2 + [_F] + [_P] * 3,
-    "gru_next": [_N] * 2 + [_P] * 4,
+    "gru_next": [_N] * 3 + [_P] * 4,
     "best_words": [_N] * 4 + [_P] * 6,
     "to_bytes": [_N] * 2 + [_P] * 3,
     "rescale": [_N] * 2 + [_P] * 3,
@@ -124,10 +124,11 @@ class Kernels:
         return out_VE
 
     def gru_next(self, inputs_BG: Tensor, projected_BG: Tensor, before_BH: Tensor) -> Tensor:
-        """The state after one step, (B,H)."""
+        """The state after one step, (B,H); the rows of the inputs may lie apart."""
         after_BH = torch.empty_like(before_BH)
         tensors = (inputs_BG, projected_BG, before_BH, after_BH)
-        self._of["gru_next", before_BH.dtype](*before_BH.shape, *map(Tensor.data_ptr, tensors))
+        assert inputs_BG.stride(1) == 1
+        self._of["gru_next", before_BH.dtype](*before_BH.shape, inputs_BG.stride(0), *map(Tensor.data_ptr, tensors))
         return after_BH
 
     def best_words(
@@ -138,7 +139,7 @@ class Kernels:
         best_RC, word_RC = torch.empty((R, count)), torch.empty((R, count), dtype=torch.int64)
         banned = (ctypes.c_int64 * len(never))(*never)
         limits = () if own is None else tuple(one.contiguous() for one in own)  # held until the call is over
-        owned = [one.data_ptr() for one in limits] or [None, None]
+        owned: list[int | None] = [one.data_ptr() for one in limits] if limits else [None, None]
         pointers = map(Tensor.data_ptr, (logit_RV, best_RC, word_RC))
         self._of["best_words", logit_RV.dtype](R, V, count, len(never), ctypes.addressof(banned), *owned, *pointers)
         return best_RC, word_RC

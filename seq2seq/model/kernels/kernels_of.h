@@ -186,12 +186,12 @@ void OF(dropout)(int64_t N, int64_t dropped, float scale, const uint8_t *restric
   for (int64_t i = 0; i < N; i++) out[i] = STORE(bytes[i] >= dropped ? LOAD(x[i]) * scale : 0.0f);
 }
 
-/* The state after one step, (B,H): inputs and projected (B,3H), biases included. */
-void OF(gru_next)(int64_t B, int64_t H, const NUMBER *restrict inputs, const NUMBER *restrict projected,
+/* The state after one step, (B,H): inputs and projected (B,3H), biases included; a row of inputs every `apart` numbers. */
+void OF(gru_next)(int64_t B, int64_t H, int64_t apart, const NUMBER *restrict inputs, const NUMBER *restrict projected,
                   const NUMBER *restrict before, NUMBER *restrict after) {
 #pragma omp parallel for if (B * H > 16384)
   for (int64_t b = 0; b < B; b++) {
-    const NUMBER *x = inputs + 3 * H * b, *p = projected + 3 * H * b, *h = before + H * b;
+    const NUMBER *x = inputs + apart * b, *p = projected + 3 * H * b, *h = before + H * b;
     NUMBER *out = after + H * b;
 #pragma omp simd
     for (int64_t j = 0; j < H; j++) {

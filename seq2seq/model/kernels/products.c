@@ -131,7 +131,120 @@ void multiply(int64_t R, int64_t I, int64_t O, const float *restrict x, const fl
   free(tiles);
 }
 
-/* The same in bytes. A row is whole numbers from -127 to 127 times a scale of its own; `panels` holds W's, pairs of inputs
+/* Many small products, each with a matrix of its own, as attention has them: one for each sentence and head.
+ * y = x W with W (I,O), or x Wᵀ with W (O,I); a row of x or W every `x_row` or `w_row` numbers, a head every `.._head` and
+ * a sentence every `.._sentence`; y is (sentences, heads, R, O) without gaps. */
+typedef float unaligned __attribute__((vector_size(4 * WIDTH), aligned(4)));
+
+INLINED vector at(const float *p) { return *(const unaligned *)p; }
+
+/* M rows of x Wᵀ for N outputs: sums of WIDTH numbers side by side, which meet at the end. */
+INLINED void dots(const int M, const int N, int64_t I, const float *x, int64_t x_row, const float *w, int64_t w_row,
+                  float *y, int64_t O) {
+  vector sums[5][2];
+  int64_t i = 0;
+#pragma GCC unroll 5
+  for (int r = 0; r < M; r++) {
+#pragma GCC unroll 2
+    for (int n = 0; n < N; n++) sums[r][n] = (vector){0};
+  }
+  for (; i + WIDTH <= I; i += WIDTH) {
+    vector weights[2];
+#pragma GCC unroll 2
+    for (int n = 0; n < N; n++) weights[n] = at(w + w_row * n + i);
+#pragma GCC unroll 5
+    for (int r = 0; r < M; r++) {
+      vector value = at(x + x_row * r + i);
+#pragma GCC unroll 2
+      for (int n = 0; n < N; n++) sums[r][n] += value * weights[n];
+    }
+  }
+  for (int r = 0; r < M; r++) {
+    for (int n = 0; n < N; n++) {
+      float lanes[WIDTH];
+      memcpy(lanes, &sums[r][n], sizeof(lanes));
+#pragma GCC unroll 4
+      for (int half = WIDTH / 2; half; half /= 2) {
+        for (int j = 0; j < half; j++) lanes[j] += lanes[j + half];
+      }
+      for (int64_t rest = i; rest < I; rest++) lanes[0] += x[x_row * r + rest] * w[w_row * n + rest];
+      y[O * r + n] = lanes[0];
+    }
+  }
+}
+
+static void all_dots(int64_t R, int64_t I, int64_t O, const float *x, int64_t x_row, const float *w, int64_t w_row,
+                     float *y) {
+  for (int64_t o = 0; o < O; o += 2) {
+    for (int64_t r = 0; r < R; r += 5) {
+      int64_t M = least(5, R - r), N = least(2, O - o);
+      const float *rows = x + x_row * r, *weights = w + w_row * o;
+#define CASE(m, n) case 5 * n + m: dots(m, n, I, rows, x_row, weights, w_row, y + O * r + o, O); break;
+      switch (5 * N + M) {
+        CASE(1, 1) CASE(2, 1) CASE(3, 1) CASE(4, 1) CASE(5, 1)
+        CASE(1, 2) CASE(2, 2) CASE(3, 2) CASE(4, 2) CASE(5, 2)
+      }
+#undef CASE
+    }
+  }
+}
+
+/* M rows of x W, two registers of outputs of each at once. */
+INLINED void weighted(const int M, int64_t I, const float *x, int64_t x_row, const float *w, int64_t w_row, float *y,
+                      int64_t O) {
+  int64_t o = 0;
+  for (; o + 2 * WIDTH <= O; o += 2 * WIDTH) {
+    vector sums[5][2];
+#pragma GCC unroll 5
+    for (int r = 0; r < M; r++) sums[r][0] = sums[r][1] = (vector){0};
+    for (int64_t i = 0; i < I; i++) {
+      vector first = at(w + w_row * i + o), second = at(w + w_row * i + o + WIDTH);
+#pragma GCC unroll 5
+      for (int r = 0; r < M; r++) {
+        vector value = x[x_row * r + i] - (vector){0};
+        sums[r][0] += value * first;
+        sums[r][1] += value * second;
+      }
+    }
+#pragma GCC unroll 5
+    for (int r = 0; r < M; r++) memcpy(y + O * r + o, sums[r], sizeof(sums[r]));
+  }
+  for (; o < O; o++) {
+    for (int r = 0; r < M; r++) {
+      float sum = 0.0f;
+      for (int64_t i = 0; i < I; i++) sum += x[x_row * r + i] * w[w_row * i + o];
+      y[O * r + o] = sum;
+    }
+  }
+}
+
+static void all_weighted(int64_t R, int64_t I, int64_t O, const float *x, int64_t x_row, const float *w, int64_t w_row,
+                         float *y) {
+  for (int64_t r = 0; r < R; r += 5) {
+#define CASE(m) case m: weighted(m, I, x + x_row * r, x_row, w, w_row, y + O * r, O); break;
+    switch (least(5, R - r)) { CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) }
+#undef CASE
+  }
+}
+
+void multiply_each(int64_t sentences, int64_t heads, int64_t R, int64_t I, int64_t O, int64_t transposed,
+                   const float *restrict x, int64_t x_sentence, int64_t x_head, int64_t x_row, const float *restrict w,
+                   int64_t w_sentence, int64_t w_head, int64_t w_row, float *restrict y) {
+#pragma omp parallel for if ((double)sentences * heads * R * I * O > WORTHWHILE)
+  for (int64_t one = 0; one < sentences * heads; one++) {
+    const float *rows = x + x_sentence * (one / heads) + x_head * (one % heads);
+    const float *matrix = w + w_sentence * (one / heads) + w_head * (one % heads);
+    if (one + 1 < sentences * heads) { /* the next one's matrix is fetched meanwhile */
+      const float *next = w + w_sentence * ((one + 1) / heads) + w_head * ((one + 1) % heads);
+      for (int64_t r = 0; r < (transposed ? O : I); r++) {
+        for (int64_t j = 0; j < (transposed ? I : O); j += 16) __builtin_prefetch(next + w_row * r + j, 0, 2);
+      }
+    }
+    (transposed ? all_dots : all_weighted)(R, I, O, rows, x_row, matrix, w_row, y + R * O * one);
+  }
+}
+
+/* Products with a matrix that is laid out, in bytes. A row is whole numbers from -127 to 127 times a scale of its own; `panels` holds W's, pairs of inputs
  * together: (O / 16, rounded up; I / 2, rounded up; 16; 2), with a scale for each output. Products of bytes are added in
  * 32 bits, without a limit that they could reach. */
 #define NARROW 16 /* outputs of a panel of bytes */

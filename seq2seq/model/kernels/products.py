@@ -21,6 +21,9 @@ class Products:
         self.panel, self._multiply, self._multiply_bytes = panel, library.multiply, library.multiply_bytes
         self._multiply.argtypes, self._multiply.restype = [_N] * 3 + [_P] * 4, None
         self._multiply_bytes.argtypes, self._multiply_bytes.restype = [_N] * 3 + [_P] * 5, None
+        self._multiply_each = library.multiply_each
+        self._multiply_each.argtypes = [_N] * 6 + [_P] + [_N] * 3 + [_P] + [_N] * 3 + [_P]
+        self._multiply_each.restype = None
 
     @classmethod
     def of(cls, library: ctypes.CDLL) -> Products | None:
@@ -60,3 +63,19 @@ class Products:
         pointers = (x_RI.data_ptr(), panels.data_ptr(), scale_O.data_ptr(), bias_O.data_ptr(), y_RO.data_ptr())
         self._multiply_bytes(R, I, len(scale_O), *pointers)
         return y_RO
+
+    def multiply_each(self, x_BNRI: Tensor, w_BNIO: Tensor) -> Tensor:
+        """x W for each sentence and head, (B,N,R,O). W may be the transpose of what lies in memory."""
+        B, N, R, I = x_BNRI.shape  # noqa: E741
+        transposed = w_BNIO.stride(3) != 1
+        if x_BNRI.stride(3) != 1:
+            x_BNRI = x_BNRI.contiguous()
+        if transposed and w_BNIO.stride(2) != 1:
+            w_BNIO, transposed = w_BNIO.contiguous(), False
+        assert x_BNRI.dtype == w_BNIO.dtype == torch.float32
+        assert w_BNIO.shape[:3] == (B, N, I)
+        y_BNRO = torch.empty(B, N, R, w_BNIO.shape[3])
+        x, w = (x_BNRI.data_ptr(), *x_BNRI.stride()[:3]), (w_BNIO.data_ptr(), *w_BNIO.stride()[:2])
+        apart = w_BNIO.stride(3 if transposed else 2)
+        self._multiply_each(B, N, R, I, y_BNRO.shape[3], transposed, *x, *w, apart, y_BNRO.data_ptr())
+        return y_BNRO
