@@ -145,8 +145,22 @@ def test_products_of_each_sentence_are_those_of_pytorch(
     torch.testing.assert_close(products.multiply_each(turned, values_BNIO), x_BNRI @ values_BNIO, **near)
 
 
-def test_padding_changes_no_bit_of_a_weighted_sum(products: Products) -> None:
-    weights, values = torch.rand(2, 1, 5, 7), torch.randn(2, 1, 7, 40)
+@pytest.mark.parametrize("width", [16, 40, 45])
+@pytest.mark.parametrize("inputs", [1, 7, 16])
+def test_padding_changes_no_bit_of_a_weighted_sum(products: Products, width: int, inputs: int) -> None:
+    weights, values = torch.rand(2, 1, 7, inputs), torch.randn(2, 1, inputs, width)
     alone = products.multiply_each(weights, values)
-    padded = torch.cat([weights, torch.zeros(2, 1, 5, 4)], 3), torch.cat([values, torch.randn(2, 1, 4, 40)], 2)
-    assert torch.equal(products.multiply_each(*padded), alone)
+    for more in (1, 4, 13):
+        zeros, others = torch.zeros(2, 1, 7, more), torch.randn(2, 1, more, width)
+        padded = torch.cat([weights, zeros], 3), torch.cat([values, others], 2)
+        assert torch.equal(products.multiply_each(*padded), alone)
+
+
+@pytest.mark.parametrize("width", [5, 40, 513])
+def test_padding_and_company_change_no_bit_of_a_score(products: Products, width: int) -> None:
+    queries, keys = torch.randn(2, 1, 5, width), torch.randn(2, 1, 9, width)
+    together = products.multiply_each(queries, keys.mT)
+    for some in (1, 4, 7):
+        assert torch.equal(products.multiply_each(queries, keys[:, :, :some].mT), together[..., :some])
+    for some in (1, 2, 3):
+        assert torch.equal(products.multiply_each(queries[:, :, :some], keys.mT), together[:, :, :some])

@@ -35,6 +35,20 @@ int64_t panel(void) { return 2 * WIDTH; } /* 0: no products here */
 
 typedef float vector __attribute__((vector_size(4 * WIDTH)));
 
+/* a b + c, rounded once: left to the compiler, it would be so in one tile and not in another. */
+INLINED vector fused(vector a, vector b, vector c) {
+#if WIDTH == 8
+  return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__AVX512F__)
+  return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#else /* wide registers on a processor without them: for tests */
+  for (int j = 0; j < WIDTH; j++) c[j] = fmaf(a[j], b[j], c[j]);
+  return c;
+#endif
+}
+
+INLINED vector all(float x) { return x - (vector){0}; }
+
 INLINED int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Rows are cut into tiles of TALL or a few less: where the t-th of `count` tiles begins. */
@@ -59,9 +73,9 @@ INLINED void tile(const int M, const int N, int64_t I, const float *restrict x, 
     for (int n = 0; n < 2 * N; n++) weights[n] = *(const vector *)(w + PANEL * (I * (n / 2) + i) + WIDTH * (n % 2));
 #pragma GCC unroll 16
     for (int r = 0; r < M; r++) {
-      vector value = x[M * i + r] - (vector){0};
+      vector value = all(x[M * i + r]);
 #pragma GCC unroll 8
-      for (int n = 0; n < 2 * N; n++) own[r][n] += value * weights[n];
+      for (int n = 0; n < 2 * N; n++) own[r][n] = fused(value, weights[n], own[r][n]);
     }
   }
 #pragma GCC unroll 16
@@ -156,7 +170,7 @@ INLINED void dots(const int M, const int N, int64_t I, const float *x, int64_t x
     for (int r = 0; r < M; r++) {
       vector value = at(x + x_row * r + i);
 #pragma GCC unroll 2
-      for (int n = 0; n < N; n++) sums[r][n] += value * weights[n];
+      for (int n = 0; n < N; n++) sums[r][n] = fused(value, weights[n], sums[r][n]);
     }
   }
   for (int r = 0; r < M; r++) {
@@ -167,7 +181,7 @@ INLINED void dots(const int M, const int N, int64_t I, const float *x, int64_t x
       for (int half = WIDTH / 2; half; half /= 2) {
         for (int j = 0; j < half; j++) lanes[j] += lanes[j + half];
       }
-      for (int64_t rest = i; rest < I; rest++) lanes[0] += x[x_row * r + rest] * w[w_row * n + rest];
+      for (int64_t rest = i; rest < I; rest++) lanes[0] = fmaf(x[x_row * r + rest], w[w_row * n + rest], lanes[0]);
       y[O * r + n] = lanes[0];
     }
   }
@@ -201,18 +215,18 @@ INLINED void weighted(const int M, int64_t I, const float *x, int64_t x_row, con
       vector first = at(w + w_row * i + o), second = at(w + w_row * i + o + WIDTH);
 #pragma GCC unroll 5
       for (int r = 0; r < M; r++) {
-        vector value = x[x_row * r + i] - (vector){0};
-        sums[r][0] += value * first;
-        sums[r][1] += value * second;
+        vector value = all(x[x_row * r + i]);
+        sums[r][0] = fused(value, first, sums[r][0]);
+        sums[r][1] = fused(value, second, sums[r][1]);
       }
     }
 #pragma GCC unroll 5
     for (int r = 0; r < M; r++) memcpy(y + O * r + o, sums[r], sizeof(sums[r]));
   }
-  for (; o < O; o++) {
+  for (; o < O; o++) { /* each step rounded once, as above, however many inputs there are */
     for (int r = 0; r < M; r++) {
       float sum = 0.0f;
-      for (int64_t i = 0; i < I; i++) sum += x[x_row * r + i] * w[w_row * i + o];
+      for (int64_t i = 0; i < I; i++) sum = fmaf(x[x_row * r + i], w[w_row * i + o], sum);
       y[O * r + o] = sum;
     }
   }
@@ -311,7 +325,7 @@ void multiply_bytes(int64_t R, int64_t I, int64_t O, const float *restrict x, co
         byte_tile_of(M, pairs, tiles + pairs * begin, panels + 2 * NARROW * pairs * p, sums);
         for (int64_t r = 0; r < M; r++) {
           float *out = y + O * (first + begin + r) + start, step = steps[begin + r];
-          for (int64_t o = 0; o < width; o++) out[o] = sums[r][o] * (step * scale[start + o]) + bias[start + o];
+          for (int64_t o = 0; o < width; o++) out[o] = fmaf(sums[r][o], step * scale[start + o], bias[start + o]);
         }
       }
     }
