@@ -66,7 +66,7 @@ def test_a_product_is_that_of_pytorch(products: Products, rows: int, inputs: int
 @pytest.mark.parametrize(("rows", "inputs", "outputs"), SHAPES)
 def test_a_row_gives_the_same_bits_in_any_company(products: Products, rows: int, inputs: int, outputs: int) -> None:
     x_RI, weight_OI, bias_O = made(rows, inputs, outputs)
-    panels, whole = products.lay_out(weight_OI), (weight_OI / 5).clamp(-1, 1).mul(127).round().to(torch.int8)
+    panels, whole = products.lay_out(weight_OI), (weight_OI / 5).clamp(-1, 1).mul(64).round().to(torch.int8)
     together_RO = products.multiply(x_RI, panels, outputs, bias_O)
     bytes_RO = products.multiply_bytes(x_RI, products.lay_out_bytes(whole), bias_O.abs(), bias_O)
     for some in (1, 2, 5, 12, 31):
@@ -81,9 +81,10 @@ def test_a_row_gives_the_same_bits_in_any_company(products: Products, rows: int,
 def test_bytes_are_multiplied_and_added_without_an_error(
     products: Products, rows: int, inputs: int, outputs: int
 ) -> None:
-    """The largest bytes on both sides: the sums are those of whole numbers."""
+    """The largest bytes on both sides, also of one neighbour alone: the sums are those of whole numbers."""
     x_RI, weight_OI, _ = made(rows, inputs, outputs)
-    x_RI, whole_OI = x_RI.sign() * 127.0, (weight_OI.sign() * 127).to(torch.int8)
+    x_RI, whole_OI = x_RI.sign() * 127.0, (weight_OI.sign() * 64).to(torch.int8)
+    whole_OI[::2, ::2], whole_OI[::2, 1::2] = whole_OI[::2, ::2].sign() * 127, 1
     zeros_O = torch.zeros(outputs)
     found_RO = products.multiply_bytes(x_RI, products.lay_out_bytes(whole_OI), zeros_O + 1, zeros_O)
     assert torch.equal(found_RO.double(), (x_RI.double() @ whole_OI.double().T).float().double())

@@ -7,9 +7,9 @@ makes the products of few rows up to twice as fast.
 
 In 8 bits a number is a whole number from -127 to 127 times a scale. Weights have one scale per output (Wu et al. 2020,
 section 3), inputs one per row: what a row gives depends on that row alone, as everywhere in search. The products are
-oneDNN's, which multiply bytes and add up in 32 bits; all else stays in fp32. On a processor without VNNI oneDNN adds
-the products of two neighbours in 16 bits first, which twice 255 · 127 overflows: there they are our own
-(kernels/products.c), and without a compiler the scale of an output is as coarse as its largest pair of neighbours asks.
+oneDNN's, which multiply bytes and add up in 32 bits; all else stays in fp32. A processor without VNNI adds the products
+of two neighbours in 16 bits first, which twice 255 · 127 overflows: there the scale of an output is as coarse as its
+largest pair of neighbours asks, and the products are our own (kernels/products.c), where they are there.
 """
 
 from __future__ import annotations
@@ -145,9 +145,7 @@ class Int8Linear(nn.Module):
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
         super().__init__()
-        largest_OI = weight_OI.detach().abs()
-        if not adds_in_32_bits() and _own_products() is None:
-            largest_OI = _sums_of_pairs(largest_OI)
+        largest_OI = weight_OI.detach().abs() if adds_in_32_bits() else _sums_of_pairs(weight_OI.detach().abs())
         scale_O = largest_OI.amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127.0
         bytes_OI = (weight_OI.detach() / scale_O.unsqueeze(1)).round().to(torch.int8)
         self._set(bytes_OI, scale_O, torch.zeros_like(scale_O) if bias_O is None else bias_O.detach().clone())

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 _P, _N = ctypes.c_void_p, ctypes.c_int64
-_BYTE_PANEL = 16
+_BYTE_PANEL, _GROUP = 16, 4
 
 
 class Products:
@@ -20,7 +20,7 @@ class Products:
     def __init__(self, library: ctypes.CDLL, panel: int) -> None:
         self.panel, self._multiply, self._multiply_bytes = panel, library.multiply, library.multiply_bytes
         self._multiply.argtypes, self._multiply.restype = [_N] * 3 + [_P] * 4, None
-        self._multiply_bytes.argtypes, self._multiply_bytes.restype = [_N] * 3 + [_P] * 5, None
+        self._multiply_bytes.argtypes, self._multiply_bytes.restype = [_N] * 3 + [_P] * 6, None
         self._multiply_each = library.multiply_each
         self._multiply_each.argtypes = [_N] * 6 + [_P] + [_N] * 3 + [_P] + [_N] * 3 + [_P]
         self._multiply_each.restype = None
@@ -48,20 +48,25 @@ class Products:
         self._multiply(R, I, outputs, x_RI.data_ptr(), panels_NIP.data_ptr(), bias, y_RO.data_ptr())
         return y_RO
 
-    def lay_out_bytes(self, bytes_OI: Tensor) -> Tensor:
-        """A matrix of bytes as `multiply_bytes` reads it: panels, pairs of inputs, outputs, the two of a pair."""
-        O, I = bytes_OI.shape  # noqa: E741
-        even_OI = nn.functional.pad(bytes_OI, (0, I % 2, 0, -O % _BYTE_PANEL))
-        return even_OI.view(len(even_OI) // _BYTE_PANEL, _BYTE_PANEL, -1, 2).transpose(1, 2).contiguous()
+    def lay_out_bytes(self, bytes_OI: Tensor) -> tuple[Tensor, Tensor]:
+        """A matrix of bytes as `multiply_bytes` reads it: in panels, by groups of inputs; and its sums (O,).
 
-    def multiply_bytes(self, x_RI: Tensor, panels: Tensor, scale_O: Tensor, bias_O: Tensor) -> Tensor:
+        Two neighbouring inputs of an output may be 128 together, at the most.
+        """
+        O, I = bytes_OI.shape  # noqa: E741
+        even_OI = nn.functional.pad(bytes_OI, (0, -I % _GROUP, 0, -O % _BYTE_PANEL))
+        panels = even_OI.view(len(even_OI) // _BYTE_PANEL, _BYTE_PANEL, -1, _GROUP).transpose(1, 2).contiguous()
+        return panels, 128 * bytes_OI.sum(dim=1, dtype=torch.int32)
+
+    def multiply_bytes(self, x_RI: Tensor, laid_out: tuple[Tensor, Tensor], scale_O: Tensor, bias_O: Tensor) -> Tensor:
         """The same with rows rounded to bytes, each with a scale of its own, (R,O)."""
-        x_RI = x_RI.contiguous()
+        x_RI, (panels, centre_O) = x_RI.contiguous(), laid_out
         R, I = x_RI.shape  # noqa: E741
-        assert x_RI.dtype == torch.float32 and panels.shape[1] == -(-I // 2)
+        assert x_RI.dtype == torch.float32
+        assert panels.shape[1] == -(-I // _GROUP)
         y_RO = torch.empty(R, len(scale_O))
-        pointers = (x_RI.data_ptr(), panels.data_ptr(), scale_O.data_ptr(), bias_O.data_ptr(), y_RO.data_ptr())
-        self._multiply_bytes(R, I, len(scale_O), *pointers)
+        tensors = (x_RI, panels, centre_O, scale_O, bias_O, y_RO)
+        self._multiply_bytes(R, I, len(scale_O), *map(Tensor.data_ptr, tensors))
         return y_RO
 
     def multiply_each(self, x_BNRI: Tensor, w_BNIO: Tensor) -> Tensor:
