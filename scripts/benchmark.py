@@ -5,7 +5,8 @@ the same run: all matrix products of the work are recorded with their shapes, ea
 and the sum is the time that the work would take if it were nothing but products. Decoders (and precisions) take turns,
 update by update, and medians are compared.
 
-    --parts training,translation,preparation,start                   and profile: where an update's time goes
+    --parts training,translation,preparation,start                   and profile: where an update's time goes;
+                                                                     products: how fast this machine multiplies
     --embedding 256 --hidden 512 --vocabulary 8000 --tokens 1000     sizes
     --attention general --decoders parallel,step                     kinds
     --precisions bf16,fp32 --threads 2 --device cpu                  how and where
@@ -42,8 +43,8 @@ settle_threads()  # as the command itself does; it must come before torch
 
 import numpy as np
 import torch
+from matrix_products import Products, rates, timed
 from numpy.typing import NDArray
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from seq2seq.config.schema import ModelConfig, TokenizerConfig, TrainingConfig
 from seq2seq.corpus.batches import BatchSampler, collate, collate_sources
@@ -51,8 +52,7 @@ from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide, encode_corpus
 from seq2seq.corpus.subwords import BOS, EOS
 from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.model.compact import compact, computes_in_int8
-from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, lacks_bf16, precision_context
-from seq2seq.model.kernels import products_for
+from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.training.gradients import Gradients
 from seq2seq.training.optimizer import build_optimizer
@@ -63,7 +63,6 @@ from seq2seq.translation.translator import Translator
 
 PARTS = ("training", "translation", "preparation", "start")
 
-BYTES = torch.int8
 SMOOTHING = 0.1
 SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
 Row = dict[str, Any]
@@ -122,142 +121,6 @@ def shown(value: object) -> str:
     if isinstance(value, list):
         return f"{statistics.median(value):,.4g} ({min(value):,.4g} to {max(value):,.4g})"
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
-
-
-# -- the limit -------------------------------------------------------------------------------------------------------
-
-
-class Products(TorchDispatchMode):
-    """Records every matrix product that is computed: which, of what shapes, in what layout."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[tuple[Any, ...]] = Counter()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._count(func.overloadpacket.__name__, args)
-        return func(*args, **(kwargs or {}))
-
-    def __enter__(self) -> Any:
-        ours = products_for(torch.device("cpu"), torch.float32)
-        if ours is not None:  # they are no operations of PyTorch's
-            vars(ours).update(
-                multiply=self._seen(ours.multiply),
-                multiply_bytes=self._seen(ours.multiply_bytes, BYTES),
-                multiply_each=self._seen_each(ours.multiply_each),
-            )
-        return super().__enter__()
-
-    def __exit__(self, *how: Any) -> None:
-        super().__exit__(*how)
-        ours = products_for(torch.device("cpu"), torch.float32)
-        if ours is not None:
-            del ours.multiply, ours.multiply_bytes, ours.multiply_each
-
-    def _seen(self, product: Any, dtype: Any = torch.float32) -> Any:
-        def counted(x: Any, *others: Any) -> Any:
-            y = product(x, *others)
-            self._add_layer(x, y.shape[1], x.shape[1], dtype)
-            return y
-
-        return counted
-
-    def _seen_each(self, product: Any) -> Any:
-        def counted(x: Any, w: Any) -> Any:
-            B, N, R, I = x.shape  # noqa: E741
-            O = w.shape[3]  # noqa: E741
-            inner = (O, 1) if w.stride(3) == 1 else (1, I)
-            self._add(((B * N, R, I), (R * I, I, 1), x.dtype), ((B * N, I, O), (I * O, *inner), w.dtype))
-            return product(x, w)
-
-        return counted
-
-    def _count(self, name: str, args: Any) -> None:
-        if name in ("mm", "bmm", "addmm", "baddbmm"):
-            operands = args[1:3] if name in ("addmm", "baddbmm") else args[:2]
-            self._add(*((tuple(one.shape), one.stride(), one.dtype) for one in operands))
-        elif name == "_linear_pointwise":  # with a matrix that has been laid out before (model/packed.py)
-            self._add_layer(args[0], *args[1].shape, args[0].dtype)
-        elif name == "qlinear_pointwise":
-            self._add_layer(args[0], len(args[4]), args[0].shape[1], BYTES)
-
-    def _add_layer(self, rows: Any, outputs: int, inputs: int, dtype: Any) -> None:
-        self._add((tuple(rows.shape), rows.stride(), dtype), ((inputs, outputs), (1, inputs), dtype))
-
-    def _add(self, *operands: Any) -> None:
-        self.counts[operands] += 1
-
-    def operations(self) -> int:
-        """Multiplications and additions, two for each pair of numbers."""
-        total = 0
-        for (shape, *_), (other, *_) in self.counts:
-            total += 2 * int(np.prod(shape)) * other[-1] * self.counts[self._key(shape, other)]
-        return total
-
-    def _key(self, shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[Any, ...]:
-        return next(key for key in self.counts if key[0][0] == shape and key[1][0] == other)
-
-    def seconds(self, device: torch.device) -> float:
-        """The time of all of them, each shape at its best rate here."""
-        return sum(count * best_time(key, device) for key, count in self.counts.items())
-
-
-_BEST: dict[tuple[Any, ...], float] = {}
-
-
-def best_time(key: tuple[Any, ...], device: torch.device) -> float:
-    """Seconds of one matrix product, the best of many tries in a twentieth of a second."""
-    if key not in _BEST:
-        _BEST[key] = min(best_of(work, device) for work in ways(key, device))
-    return _BEST[key]
-
-
-def best_of(work: Callable[[], object], device: torch.device) -> float:
-    work()
-    best, until = float("inf"), time.perf_counter() + 0.05
-    while time.perf_counter() < until:
-        best = min(best, timed(work, device))
-    return best
-
-
-def ways(key: tuple[Any, ...], device: torch.device) -> Iterator[Callable[[], object]]:
-    """What a product can be computed by here: PyTorch, or our own with a matrix that is laid out. Bytes also count as
-    bf16, which PyTorch multiplies as fast where the processor knows it."""
-    (shape, _, dtype), (other, stride, _) = key
-    ours = products_for(device, torch.float32) if stride == (1, other[0]) else None
-    if dtype != BYTES or not lacks_bf16(device):
-        first, second = (made_like(*operand, device) for operand in key)
-        product = torch.bmm if first.dim() == 3 else torch.mm
-        out = product(first, second)
-        yield lambda: product(first, second, out=out)
-    each = products_for(device, torch.float32) if len(shape) == 3 else None
-    if each is not None and dtype == torch.float32:
-        left, right = (made_like(*operand, device).unsqueeze(1) for operand in key)
-        yield lambda: each.multiply_each(left, right)
-    if ours is not None and dtype in (torch.float32, BYTES):
-        rows, weight, zeros = torch.randn(shape), torch.randn(other[1], other[0]), torch.zeros(other[1])
-        if dtype == BYTES:
-            panels = ours.lay_out_bytes((20 * weight).to(torch.int8))
-            yield lambda: ours.multiply_bytes(rows, panels, zeros, zeros)
-        else:
-            panels = ours.lay_out(weight)
-            yield lambda: ours.multiply(rows, panels, len(zeros), zeros)
-
-
-def made_like(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Any:
-    dtype = torch.bfloat16 if dtype == BYTES else dtype
-    made = torch.empty_strided(shape, stride, dtype=dtype, device=device)
-    return made.copy_(torch.randn(shape, device=device).to(dtype))
-
-
-def timed(work: Callable[[], object], device: torch.device) -> float:
-    """Seconds of a piece of work, waiting for a GPU to be done with it."""
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    wait()
-    began = time.perf_counter()
-    work()
-    wait()
-    return time.perf_counter() - began
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------
@@ -466,6 +329,17 @@ def trained(args: argparse.Namespace, precision: str, device: torch.device) -> W
     return work
 
 
+def products(args: argparse.Namespace, device: torch.device) -> list[Row]:
+    """The products of a step of search, for few rows and many, by everything that can make them here."""
+    E, H = args.embedding, args.hidden
+    shapes = [(H, 3 * H), (E, args.vocabulary)]
+    return [
+        {"inputs": inputs, "outputs": outputs, "rows": rows, **rates(rows, inputs, outputs, device)}
+        for inputs, outputs in shapes
+        for rows in (1, 5, 64, 320)
+    ]
+
+
 def preparation(args: argparse.Namespace, device: torch.device) -> list[Row]:
     """Text to ids: learning the vocabulary, and cutting the text into its pieces."""
     sides = [
@@ -512,6 +386,7 @@ def launches(command: Sequence[str], times: int = 5) -> list[float]:
 PART_OF: dict[str, Callable[[argparse.Namespace, torch.device], list[Row]]] = {
     "training": training,
     "profile": profiled,
+    "products": products,
     "translation": translation,
     "preparation": preparation,
     "start": start,
