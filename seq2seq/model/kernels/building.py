@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_COMPILED = ("kernels.c", "products.c")
-_SOURCES = (*_COMPILED, "kernels_of.h")
-# The first of these that the compiler takes. Threads are shared with PyTorch where both use the same OpenMP.
+_SOURCES = ("kernels.c", "products.c", "kernels_of.h")
+# The first of these that the compiler takes; if it takes none, the same without the products. Threads are shared with
+# PyTorch where both use the same OpenMP.
 _FLAGS = ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
 _EXTRAS: tuple[list[str], ...] = (
     ["-march=native", "-mprefer-vector-width=512", "-fopenmp"],
@@ -35,10 +36,10 @@ def built() -> Path:
     library = _cache() / f"kernels-{_digest(*sources, _processor(), compiler.encode())}.so"
     if library.exists():
         return library
-    files = [str(_HERE / name) for name in _COMPILED]
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / "kernels.so"
-        for extras in _EXTRAS:
+        for names, extras in product((["kernels.c", "products.c"], ["kernels.c"]), _EXTRAS):
+            files = [str(_HERE / name) for name in names]
             command = [compiler, *_FLAGS, *extras, *files, "-o", str(made), "-lm"]
             done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
             if done.returncode == 0:

@@ -47,7 +47,23 @@ INLINED vector fused(vector a, vector b, vector c) {
 #endif
 }
 
-INLINED vector all(float x) { return x - (vector){0}; }
+INLINED vector all(float x) {
+#if WIDTH == 8
+  return (vector)_mm256_set1_ps(x);
+#elif defined(__AVX512F__)
+  return (vector)_mm512_set1_ps(x);
+#else
+  vector same;
+  for (int j = 0; j < WIDTH; j++) same[j] = x;
+  return same;
+#endif
+}
+
+INLINED vector at(const float *p) { /* wherever it lies */
+  vector there;
+  memcpy(&there, p, sizeof(there));
+  return there;
+}
 
 INLINED int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -70,7 +86,7 @@ INLINED void tile(const int M, const int N, int64_t I, const float *restrict x, 
 #pragma GCC unroll 8
     for (int n = 0; n < 2 * N; n++) __builtin_prefetch(w + PANEL * (I * (N + n / 2) + i) + WIDTH * (n % 2), 0, 2);
 #pragma GCC unroll 8
-    for (int n = 0; n < 2 * N; n++) weights[n] = *(const vector *)(w + PANEL * (I * (n / 2) + i) + WIDTH * (n % 2));
+    for (int n = 0; n < 2 * N; n++) weights[n] = at(w + PANEL * (I * (n / 2) + i) + WIDTH * (n % 2));
 #pragma GCC unroll 16
     for (int r = 0; r < M; r++) {
       vector value = all(x[M * i + r]);
@@ -148,10 +164,6 @@ void multiply(int64_t R, int64_t I, int64_t O, const float *restrict x, const fl
 /* Many small products, each with a matrix of its own, as attention has them: one for each sentence and head.
  * y = x W with W (I,O), or x Wᵀ with W (O,I); a row of x or W every `x_row` or `w_row` numbers, a head every `.._head` and
  * a sentence every `.._sentence`; y is (sentences, heads, R, O) without gaps. */
-typedef float unaligned __attribute__((vector_size(4 * WIDTH), aligned(4)));
-
-INLINED vector at(const float *p) { return *(const unaligned *)p; }
-
 /* M rows of x Wᵀ for N outputs: sums of WIDTH numbers side by side, which meet at the end. */
 INLINED void dots(const int M, const int N, int64_t I, const float *x, int64_t x_row, const float *w, int64_t w_row,
                   float *y, int64_t O) {

@@ -27,7 +27,9 @@ class Products:
 
     @classmethod
     def of(cls, library: ctypes.CDLL) -> Products | None:
-        """None for a processor that products.c has no instructions for."""
+        """None for a processor that products.c has no instructions for, or a compiler that could not read it."""
+        if not hasattr(library, "panel"):
+            return None
         library.panel.argtypes, library.panel.restype = [], _N
         panel = library.panel()
         return cls(library, panel) if panel else None
