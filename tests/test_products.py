@@ -109,6 +109,18 @@ def test_what_is_not_a_number_stays_in_its_row(products: Products) -> None:
     assert torch.equal(found_RO[others], clean_RO[others])
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_a_number_is_none_in_bytes_either(products: Products, value: float) -> None:
+    x_RI, weight_OI, bias_O = made(7, 20, 40)
+    laid_out = products.lay_out_bytes((20 * weight_OI).clamp(-64, 64).to(torch.int8))
+    clean_RO = products.multiply_bytes(x_RI, laid_out, bias_O.abs() + 1, bias_O)
+    x_RI[3, 5] = value
+    found_RO = products.multiply_bytes(x_RI, laid_out, bias_O.abs() + 1, bias_O)
+    assert not found_RO[3].isfinite().any()
+    others = [0, 1, 2, 4, 5, 6]
+    assert torch.equal(found_RO[others], clean_RO[others])
+
+
 def test_threads_share_a_product_and_change_nothing(products: Products) -> None:
     x_RI, weight_OI, bias_O = made(64, 256, 500)
     one = products.multiply(x_RI, products.lay_out(weight_OI), 500, bias_O)

@@ -14,6 +14,8 @@ from seq2seq.config.schema import ModelConfig
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.encoded import EncodedCorpus, EncodedSide
 from seq2seq.corpus.tokenizer import BOS, EOS, PAD, UNK
+from seq2seq.model import kernels
+from seq2seq.model.best_words import best_words
 from seq2seq.model.compact import compact, computes_in_int8
 from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, build_model
@@ -136,3 +138,25 @@ def test_a_run_without_a_shortlist_says_so(tiny: Path) -> None:
     assert in_process("train", tiny / "tiny.yaml", "--set", "decoding.shortlist=0").status == 0
     assert not (tiny / "run" / "shortlist.safetensors").exists()
     in_process("translate", tiny / "run", tiny / "test.en", "--shortlist").refused("has no shortlist")
+
+
+def test_the_words_of_neighbours_change_no_bit_of_a_score() -> None:
+    if kernels.load() is None:
+        pytest.skip("PyTorch adds up in an order that depends on all words")
+    torch.manual_seed(1)
+    logit_V, own_V, others_V = 3 * torch.randn(700), torch.rand(700) < 0.1, torch.rand(700) < 0.4
+    first_R = torch.zeros(1, dtype=torch.long)
+    found = []
+    for union in (own_V, own_V | others_V):
+        words = union.nonzero().squeeze(1)
+        both = torch.stack([own_V[words], others_V[words]])
+        best, place = best_words(logit_V[words].unsqueeze(0), 5, own=(both, first_R))
+        found.append((best, words[place]))
+    assert torch.equal(found[0][0], found[1][0])
+    assert torch.equal(found[0][1], found[1][1])
+    wanted = logit_V.masked_fill(~own_V, -torch.inf).log_softmax(0).topk(5)
+    torch.testing.assert_close(found[0][0][0], wanted.values)
+    assert found[0][1][0].tolist() == wanted.indices.tolist()
+    nothing = best_words(logit_V[:20].unsqueeze(0), 3, own=(torch.zeros(1, 20, dtype=torch.bool), first_R))
+    assert nothing[0].tolist() == [[-torch.inf] * 3]
+    assert len(set(nothing[1][0].tolist())) == 3

@@ -206,21 +206,29 @@ void OF(gru_next)(int64_t B, int64_t H, int64_t apart, const NUMBER *restrict in
 /* The best C words of each row of logits (R,V), best first and equal ones in the vocabulary's order, with their
  * log-probabilities (R,C); `never` has words that are not chosen, though they keep their share. Where fewer than C words
  * are possible the rest is -inf. `own` (B,V), if there is one, says of each sentence which words it may use at all, and
- * `sentence` (R) which is a row's: the others are taken out of the logits. */
+ * `sentence` (R) which is a row's: the others are taken out before anything is added up, so that a sum is the same
+ * whatever words the neighbours use. */
 void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int64_t *restrict never,
                     const uint8_t *restrict own, const int64_t *restrict sentence, NUMBER *restrict logits, float *restrict best,
                     int64_t *restrict words) {
-  int64_t stretches = (V + 63) / 64;
-#pragma omp parallel for if (R * V > 16384)
+  int64_t all_words = V;
+#pragma omp parallel for if (R * all_words > 16384)
   for (int64_t r = 0; r < R; r++) {
-    NUMBER *row = logits + V * r;
-    float *found = best + C * r, most = -INFINITY, sum = 0.0f, *peaks = malloc(sizeof(float) * stretches);
-    int64_t *word = words + C * r;
-    if (own) {
-      const uint8_t *mine = own + V * sentence[r];
-#pragma omp simd
-      for (int64_t v = 0; v < V; v++) row[v] = mine[v] ? row[v] : STORE(-INFINITY);
+    NUMBER *row = logits + all_words * r;
+    float *found = best + C * r, most = -INFINITY, sum = 0.0f;
+    int64_t *word = words + C * r, *named = NULL, V = all_words;
+    if (own) { /* the row's own words move to its front */
+      const uint8_t *mine = own + all_words * sentence[r];
+      named = malloc(sizeof(int64_t) * (all_words + 1));
+      V = 0;
+      for (int64_t v = 0; v < all_words; v++) {
+        row[V] = row[v];
+        named[V] = v;
+        V += mine[v] != 0;
+      }
     }
+    int64_t stretches = (V + 63) / 64;
+    float *peaks = malloc(sizeof(float) * (stretches + 1));
     for (int64_t s = 0; s < stretches; s++) {
       int64_t last = 64 * s + 64 < V ? 64 * s + 64 : V;
       float peak = -INFINITY;
@@ -238,17 +246,18 @@ void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int
         float x = LOAD(row[v]);
         if (!(x > found[C - 1])) continue;
         int64_t banned = 0, place = C - 1;
-        for (int64_t i = 0; i < excluded; i++) banned |= never[i] == v;
+        for (int64_t i = 0; i < excluded; i++) banned |= never[i] == (named ? named[v] : v);
         if (banned) continue;
         for (; place > 0 && x > found[place - 1]; place--) {
           found[place] = found[place - 1];
           word[place] = word[place - 1];
         }
         found[place] = x;
-        word[place] = v;
+        word[place] = named ? named[v] : v;
       }
     }
     free(peaks);
+    free(named);
     for (int64_t c = 0, v = 0; c < C; c++) { /* no word is named twice, not even where none is possible */
       if (found[c] != -INFINITY) continue;
       for (int64_t i = 0; i < c; i++) {
@@ -256,7 +265,7 @@ void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int
       }
       word[c] = v++;
     }
-    float log_sum = most + logf(sum);
+    float log_sum = V ? most + logf(sum) : 0.0f;
     for (int64_t c = 0; c < C; c++) found[c] -= log_sum;
   }
 }
@@ -265,11 +274,15 @@ void OF(best_words)(int64_t R, int64_t V, int64_t C, int64_t excluded, const int
 void OF(to_bytes)(int64_t R, int64_t I, const NUMBER *restrict x, uint8_t *restrict bytes, float *restrict scales) {
 #pragma omp parallel for if (R * I > 16384)
   for (int64_t r = 0; r < R; r++) {
-    float largest = 1e-37f;
-#pragma omp simd reduction(max : largest)
-    for (int64_t i = 0; i < I; i++) { float a = fabsf(LOAD(x[I * r + i])); largest = a > largest ? a : largest; }
+    float largest = 1e-37f, nothing = 0.0f; /* unless a number is none: then the scale is none either */
+#pragma omp simd reduction(max : largest) reduction(+ : nothing)
+    for (int64_t i = 0; i < I; i++) {
+      float a = fabsf(LOAD(x[I * r + i]));
+      largest = a > largest ? a : largest;
+      nothing += 0.0f * LOAD(x[I * r + i]);
+    }
     float steps = 127.0f / largest;
-    scales[r] = largest / 127.0f;
+    scales[r] = largest / 127.0f + nothing;
 #pragma omp simd
     for (int64_t i = 0; i < I; i++) bytes[I * r + i] = (uint8_t)(int32_t)(LOAD(x[I * r + i]) * steps + 128.5f);
   }

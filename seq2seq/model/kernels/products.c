@@ -321,11 +321,15 @@ void multiply_bytes(int64_t R, int64_t I, int64_t O, const float *restrict x, co
       int64_t begin = edge(rows, count, t), M = edge(rows, count, t + 1) - begin;
       for (int64_t r = 0; r < M; r++) {
         const float *row = x + I * (first + begin + r);
-        float largest = 1e-37f;
-#pragma omp simd reduction(max : largest)
-        for (int64_t i = 0; i < I; i++) { float a = fabsf(row[i]); largest = a > largest ? a : largest; }
+        float largest = 1e-37f, nothing = 0.0f; /* unless a number is none: then no sum is one */
+#pragma omp simd reduction(max : largest) reduction(+ : nothing)
+        for (int64_t i = 0; i < I; i++) {
+          float a = fabsf(row[i]);
+          largest = a > largest ? a : largest;
+          nothing += 0.0f * row[i];
+        }
         float inverse = 127.0f / largest;
-        steps[begin + r] = largest / 127.0f;
+        steps[begin + r] = largest / 127.0f + nothing;
 #pragma omp simd
         for (int64_t i = 0; i < I; i++) row_bytes[i] = (uint8_t)(int32_t)fmaf(row[i], inverse, 128.5f);
         int32_t *out = tiles + groups * begin + r;
