@@ -66,6 +66,15 @@ def test_eight_bits_say_nearly_the_same(form: dict[str, object]) -> None:
     assert len(replaced) >= 5
 
 
+@int8_only
+def test_eight_bits_say_the_same_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = made()
+    with_kernels = first_words(compact(model, "int8"), SOURCES)
+    monkeypatch.setattr(compact_room, "kernels_for", lambda device, dtype: None)
+    monkeypatch.setattr(compact_room, "products_for", lambda device, dtype: None)
+    torch.testing.assert_close(first_words(compact(model, "int8"), SOURCES), with_kernels, atol=1e-2, rtol=0)
+
+
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_bfloat16_says_nearly_the_same(form: dict[str, object]) -> None:
     model = made(**form)
