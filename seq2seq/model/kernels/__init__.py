@@ -138,8 +138,8 @@ class Kernels:
         R, V = logit_RV.shape
         best_RC, word_RC = torch.empty((R, count)), torch.empty((R, count), dtype=torch.int64)
         banned = (ctypes.c_int64 * len(never))(*never)
-        limits = () if own is None else tuple(one.contiguous() for one in own)  # held until the call is over
-        owned: list[int | None] = [one.data_ptr() for one in limits] if limits else [None, None]
+        held = () if own is None else tuple(one.contiguous() for one in own)  # until the call is over
+        owned: list[int | None] = [one.data_ptr() for one in held] if held else [None, None]
         pointers = map(Tensor.data_ptr, (logit_RV, best_RC, word_RC))
         self._of["best_words", logit_RV.dtype](R, V, count, len(never), ctypes.addressof(banned), *owned, *pointers)
         return best_RC, word_RC
