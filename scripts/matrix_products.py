@@ -5,12 +5,12 @@ Letters: B sentences, N heads, R rows, I inputs, O outputs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -85,13 +85,8 @@ class Products(TorchDispatchMode):
 
     def operations(self) -> int:
         """Multiplications and additions, two for each pair of numbers."""
-        total = 0
-        for (shape, *_), (other, *_) in self.counts:
-            total += 2 * int(np.prod(shape)) * other[-1] * self.counts[self._key(shape, other)]
-        return total
-
-    def _key(self, shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[Any, ...]:
-        return next(key for key in self.counts if key[0][0] == shape and key[1][0] == other)
+        counted = self.counts.items()
+        return sum(2 * count * math.prod(shape) * other[-1] for ((shape, *_), (other, *_)), count in counted)
 
     def seconds(self, device: torch.device) -> float:
         """The time of all of them, each shape at its best rate here."""
@@ -120,17 +115,16 @@ def ways(key: tuple[Any, ...], device: torch.device) -> Iterator[Callable[[], ob
     """What a product can be computed by here: PyTorch, or our own with a matrix that is laid out. Bytes also count as
     bf16, which PyTorch multiplies as fast where the processor knows it."""
     (shape, _, dtype), (other, stride, _) = key
-    ours = products_for(device, torch.float32) if stride == (1, other[0]) else None
+    ours = products_for(device, torch.float32)
     if dtype != BYTES or not lacks_bf16(device):
         first, second = (made_like(*operand, device) for operand in key)
         product = torch.bmm if first.dim() == 3 else torch.mm
         out = product(first, second)
         yield lambda: product(first, second, out=out)
-    each = products_for(device, torch.float32) if len(shape) == 3 else None
-    if each is not None and dtype == torch.float32:
+    if ours is not None and len(shape) == 3 and dtype == torch.float32:
         left, right = (made_like(*operand, device).unsqueeze(1) for operand in key)
-        yield lambda: each.multiply_each(left, right)
-    if ours is not None and dtype in (torch.float32, BYTES):
+        yield lambda: ours.multiply_each(left, right)
+    if ours is not None and stride == (1, other[0]) and dtype in (torch.float32, BYTES):
         rows, weight, zeros = torch.randn(shape), torch.randn(other[1], other[0]), torch.zeros(other[1])
         if dtype == BYTES:
             panels = ours.lay_out_bytes((20 * weight).to(torch.int8))

@@ -25,7 +25,6 @@ from torch import Tensor, nn
 from seq2seq.errors import DeviceError
 from seq2seq.model.gru import GRU
 from seq2seq.model.kernels import kernels_for, products_for
-from seq2seq.model.kernels.products import Products
 from seq2seq.model.known_words import KnownWords
 from seq2seq.model.packed import PackedMatrix, can_pack, filled_up
 from seq2seq.model.translation_model import TranslationModel
@@ -74,10 +73,6 @@ def adds_in_32_bits() -> bool:
         torch.zeros(16, dtype=torch.int64),
     )
     return bool((found_RO == (255 - _ZERO) * largest * width).all())
-
-
-def _own_products() -> Products | None:
-    return products_for(torch.device("cpu"), torch.float32)
 
 
 def _sums_of_pairs(sizes_OI: Tensor) -> Tensor:
@@ -151,7 +146,7 @@ class Int8Linear(nn.Module):
         self._set(bytes_OI, scale_O, torch.zeros_like(scale_O) if bias_O is None else bias_O.detach().clone())
 
     def _set(self, bytes_OI: Tensor, scale_O: Tensor, bias_O: Tensor) -> None:
-        self.products = None if adds_in_32_bits() else _own_products()
+        self.products = None if adds_in_32_bits() else products_for(bytes_OI.device, torch.float32)
         if self.products is None:
             self.packed = torch.ops.onednn.qlinear_prepack(bytes_OI, None)
         else:
