@@ -58,7 +58,8 @@ from seq2seq.training.gradients import Gradients
 from seq2seq.training.optimizer import build_optimizer
 from seq2seq.training.team import ALONE
 from seq2seq.training.trainer import peak_memory_mb
-from seq2seq.translation.search import SearchSettings, search
+from seq2seq.translation.beam import SearchSettings
+from seq2seq.translation.search import search
 from seq2seq.translation.translator import Translator
 
 PARTS = ("training", "translation", "preparation", "start")

@@ -18,8 +18,9 @@ from seq2seq.corpus.tokenizer import BOS, EOS, PAD
 from seq2seq.model.places import Places
 from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, build_model
+from seq2seq.translation.beam import SearchSettings
 from seq2seq.translation.ensemble import Ensemble
-from seq2seq.translation.search import SearchSettings, search
+from seq2seq.translation.search import search
 
 S, V = 20, 17
 SOURCES = [[5, 6, 7], [8], [9, 10, 11, 12, 13], [4, 4]]

@@ -38,9 +38,9 @@ def products(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     compiler, library = shutil.which("cc"), tmp_path_factory.mktemp("products") / f"{request.param}.so"
     if compiler is None:
         pytest.skip("no C compiler")
-    source = Path(building.__file__).parent / "products.c"
+    sources = [str(Path(building.__file__).parent / name) for name in ("kernels.c", "products.c")]
     flags = ["-march=native", "-O1", "-ffp-contract=fast", "-fPIC", "-shared", "-Wno-psabi", f"-DWIDTH={request.param}"]
-    subprocess.run([compiler, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    subprocess.run([compiler, *flags, *sources, "-o", str(library), "-lm"], check=True)
     found = Products.of(ctypes.CDLL(str(library)))
     assert found is not None
     assert found.panel == 2 * request.param
@@ -130,6 +130,38 @@ def test_threads_share_a_product_and_change_nothing(products: Products) -> None:
         assert torch.equal(products.multiply(x_RI, products.lay_out(weight_OI), 500, bias_O), one)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("in_bytes", [False, True])
+def test_the_steps_of_a_gru_are_its_equations(products: Products, in_bytes: bool) -> None:
+    """Inputs' products of which every second step is read, as those of a direction are that lie beside another's."""
+    torch.manual_seed(1)
+    inputs_BTG, first_BH = torch.randn(4, 10, 60)[:, ::2], torch.randn(4, 20)
+    weight_GH, bias_G, scale_G = torch.randint(-64, 65, (60, 20)).to(torch.int8), torch.randn(60), torch.rand(60) / 99
+
+    def product(state_BH: Tensor) -> Tensor:
+        if in_bytes:
+            return products.multiply_bytes(state_BH, products.lay_out_bytes(weight_GH), scale_G, bias_G)
+        return products.multiply(state_BH, products.lay_out(weight_GH / 99), 60, bias_G)
+
+    def steps(some: slice) -> Tensor:
+        given = inputs_BTG[some], first_BH[some]
+        if in_bytes:
+            return products.gru_steps_of_bytes(*given, products.lay_out_bytes(weight_GH), scale_G, bias_G)
+        return products.gru_steps(*given, products.lay_out(weight_GH / 99), bias_G)
+
+    state_BH, wanted = first_BH, []
+    for inputs_BG in inputs_BTG.unbind(1):
+        (r_BH, z_BH, n_BH), (s_BH, y_BH, m_BH) = inputs_BG.chunk(3, 1), product(state_BH).chunk(3, 1)
+        n_BH = torch.tanh(n_BH + torch.sigmoid(r_BH + s_BH) * m_BH)
+        state_BH = torch.lerp(n_BH, state_BH, torch.sigmoid(z_BH + y_BH))
+        wanted.append(state_BH)
+    found_BTH = steps(slice(None))
+    # In bytes a difference in the last bit may round a number of the next step to the byte beside it.
+    near = {"atol": 2e-2, "rtol": 0.0} if in_bytes else {"atol": 1e-5, "rtol": 1e-5}
+    torch.testing.assert_close(found_BTH, torch.stack(wanted, 1), **near)
+    for row in range(4):
+        assert torch.equal(steps(slice(row, row + 1))[0], found_BTH[row]), "a sentence depends on itself alone"
 
 
 def test_rows_may_be_a_view_and_matrices_parameters() -> None:

@@ -14,8 +14,9 @@ from test_ensemble import SOURCES, model
 
 from seq2seq.corpus.batches import collate_sources
 from seq2seq.corpus.tokenizer import BOS, EOS
+from seq2seq.translation.beam import SearchSettings
 from seq2seq.translation.ranking import Finished, finished, log_coverage, ranked, with_coverage
-from seq2seq.translation.search import Hypothesis, SearchSettings, search
+from seq2seq.translation.search import Hypothesis, search
 
 LIMITS = [7, 5, 9, 6]
 

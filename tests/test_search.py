@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,14 +17,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from seq2seq.model import kernels
 from seq2seq.model.places import Places
-from seq2seq.translation.search import Hypothesis, SearchSettings, search
+from seq2seq.translation import beam as beams
+from seq2seq.translation.beam import SearchSettings
+from seq2seq.translation.search import Hypothesis, search
 
 PAD, EOS, BOS = 0, 1, 2
 WORDS = (3, 4, 5)
 V = 6
 Ids = tuple[int, ...]
 Table = Callable[[Ids, Ids], Sequence[float]]  # next token's log-probabilities, from source and what is written
+
+
+@pytest.fixture(scope="module", autouse=True, params=["compiled", "by PyTorch's operations"])
+def kept(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every claim holds of both ways in which the slots of a beam are kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "compiled":
+            patch.setattr(beams, "beams_for", lambda *_: None)
+        elif kernels.load() is None:
+            pytest.skip("no C compiler here, or SEQ2SEQ_KERNELS=0")
+        yield request.param
 
 
 @dataclass(frozen=True)
@@ -401,6 +415,27 @@ def test_a_model_that_excludes_everything_gives_the_empty_translation(beam: int)
     assert found[0] == [Hypothesis([], -math.inf, -math.inf)]
     assert found[1] == find(hashed, [(8,)], 4, beam=beam, n_best=beam)[0]
     assert all(rows <= beam for rows in model.rows_seen[1:]), "it left the batch at once"
+
+
+@settings(max_examples=100, deadline=None)
+@given(sources=some_sources, limit=st.integers(1, 6), how=how_to_search)
+def test_both_ways_to_keep_a_beam_find_the_same(sources: list[Ids], limit: int, how: tuple[int, float, int]) -> None:
+    (beam, penalty, n_best), found = how, []
+    for way in (kernels.beams_for, lambda *_: None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(beams, "beams_for", way)
+            asked = Fake(hashed)
+            found.append((find(asked, sources, limit, beam=beam, n_best=n_best, penalty=penalty), asked.rows_seen))
+    assert found[0] == found[1]
+
+
+def test_a_beam_of_more_slots_than_are_compiled_for_is_searched_as_well() -> None:
+    most = getattr(kernels.load(), "beams", None)
+    wide = 257 if most is None else most.most_slots + 1
+    hypotheses = find(hashed, ((7,),), 5, beam=wide, n_best=wide)[0]
+    narrower = find(hashed, ((7,),), 5, beam=200, n_best=20)[0]
+    assert len(hypotheses) > 200
+    assert ids_of(hypotheses[:20]) == ids_of(narrower)
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])

@@ -21,7 +21,8 @@ from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel, build_model
 from seq2seq.training import lexicon
 from seq2seq.training.lexicon import shortlist
-from seq2seq.translation.search import SearchSettings, search
+from seq2seq.translation.beam import SearchSettings
+from seq2seq.translation.search import search
 
 SOURCE, TARGET = 40, 60
 HOW = [SearchSettings(BOS, EOS, beam) for beam in (1, 4)]

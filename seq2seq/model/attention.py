@@ -80,10 +80,10 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     """
     if left.device.type != "cpu":
         return left @ right
-    by_autocast = autocast_dtype("cpu") is not None
+    if autocast_dtype("cpu") is None:
+        return _each(wide(left), wide(right)).to(left.dtype)
     with torch.autocast("cpu", enabled=False):
-        exact = _each(wide(left), wide(right))
-    return exact if by_autocast else exact.to(left.dtype)
+        return _each(wide(left), wide(right))
 
 
 def _each(left: Tensor, right: Tensor) -> Tensor:

@@ -134,6 +134,10 @@ class PackedLinear(nn.Module):
         x_RI = x.reshape(-1, x.shape[-1]).to(self.weight_OI.dtype)
         return self._matrix.times(x_RI).view(*x.shape[:-1], -1)
 
+    def gru_steps(self, inputs_BTG: Tensor, first_BH: Tensor) -> Tensor | None:
+        """See PackedMatrix."""
+        return self._matrix.gru_steps(inputs_BTG, first_BH)
+
 
 class Int8Linear(nn.Module):
     """y = W x + b."""
@@ -170,6 +174,12 @@ class Int8Linear(nn.Module):
             y_RO = self.products.multiply_bytes(x_RI, self.packed, self.scale_O, self.bias_O)
         return y_RO.view(*x.shape[:-1], -1)
 
+    def gru_steps(self, inputs_BTG: Tensor, first_BH: Tensor) -> Tensor | None:
+        """See PackedMatrix."""
+        if self.products is None:
+            return None
+        return self.products.gru_steps_of_bytes(inputs_BTG, first_BH, self.packed, self.scale_O, self.bias_O)
+
     def _by_onednn(self, x_RI: Tensor) -> Tensor:
         x_RI = filled_up(x_RI)
         kernels = kernels_for(x_RI.device, x_RI.dtype)
@@ -203,6 +213,9 @@ class SteppedGRU(nn.Module):
         """The states, from what `input` makes of the tokens."""
         B = len(inputs_BTG)
         state_BH = inputs_BTG.new_zeros(B, self.hidden_size) if first_1BH is None else first_1BH[0]
+        states_BTH: Tensor | None = self.recurrent.gru_steps(inputs_BTG, state_BH)
+        if states_BTH is not None:
+            return states_BTH, states_BTH[:, -1].unsqueeze(0)
         states = []
         for inputs_BG in inputs_BTG.unbind(1):
             state_BH = _next_state(inputs_BG, self.recurrent(state_BH), state_BH)

@@ -47,6 +47,12 @@ class PackedMatrix:
             return product_RO[: len(x_RI)]
         return torch.nn.functional.linear(x_RI, self.weight_OI, self.bias_O)
 
+    def gru_steps(self, inputs_BTG: Tensor, first_BH: Tensor) -> Tensor | None:
+        """All steps (B,T,H) of a GRU whose recurrent matrix this is, where one function makes them; else None."""
+        if self._products is None or self._packed is None or inputs_BTG.dtype != torch.float32:
+            return None
+        return self._products.gru_steps(inputs_BTG, first_BH, self._packed, self.bias_O)
+
 
 def can_pack(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether matrices of this kind can be laid out here; in bf16 the processor must know it."""

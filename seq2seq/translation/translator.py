@@ -27,12 +27,13 @@ from seq2seq.model.device import choose_device, in_halves
 from seq2seq.model.shortlist import Shortlist, Shortlisted
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import RunFolder, run_of
+from seq2seq.translation.beam import SearchSettings
 from seq2seq.translation.long_lines import joined, passages, split_long
 from seq2seq.translation.opening import model_from, open_checkpoint, open_shortlist, run_config
 from seq2seq.translation.ranking import Finished, finished, ranked, with_coverage
 from seq2seq.translation.risk import LeastRisk
 from seq2seq.translation.sampling import sample
-from seq2seq.translation.search import Hypothesis, SearchSettings, StepModel, search
+from seq2seq.translation.search import Hypothesis, StepModel, search
 from seq2seq.translation.tuned import tuned_decoding
 from seq2seq.translation.unknown_words import UnknownWords
 

@@ -2,9 +2,9 @@
 
 Between its matrix products a GRU (and a softmax over a vocabulary) does many small things to every number, and PyTorch
 does each of them in an operation of its own that reads and writes everything anew. kernels.c does them in one go;
-products.c makes the products of a search, which are small. They take two seconds to compile and are kept in the user's
-cache; where there is no compiler, or SEQ2SEQ_KERNELS=0 is set, `load` gives None and the callers use PyTorch's
-operations, to the same results but for rounding.
+products.c makes the products of a search, which are small, and beams.c keeps its hypotheses. They take two seconds to
+compile and are kept in the user's cache; where there is no compiler, or SEQ2SEQ_KERNELS=0 is set, `load` gives None and
+the callers use PyTorch's operations, to the same results but for rounding.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from seq2seq.model.kernels.beams import Beams
 from seq2seq.model.kernels.building import built
 from seq2seq.model.kernels.products import Products
 
@@ -56,7 +57,7 @@ class Kernels:
                 function = getattr(library, f"{name}_{suffix}")
                 function.argtypes, function.restype = arguments, None
                 self._of[name, dtype] = function
-        self.products = Products.of(library)
+        self.products, self.beams = Products.of(library), Beams(library)
 
     def gru_forward(
         self, weight: PackedMatrix, inputs_TBG: Tensor, bias_G: Tensor, states_TBH: Tensor, *kept_T: Tensor
@@ -164,6 +165,12 @@ def products_for(device: torch.device, dtype: torch.dtype) -> Products | None:
     """Products with matrices that are laid out, if they are there for such numbers on such a device."""
     kernels = load() if device.type == "cpu" and dtype == torch.float32 else None
     return None if kernels is None else kernels.products
+
+
+def beams_for(device: torch.device, dtype: torch.dtype, slots: int) -> Beams | None:
+    """What keeps hypotheses between two steps, if it is there for so many of a sentence on such a device."""
+    kernels = load() if device.type == "cpu" and dtype == torch.float32 else None
+    return None if kernels is None or slots > kernels.beams.most_slots else kernels.beams
 
 
 @functools.cache

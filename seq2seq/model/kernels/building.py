@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_SOURCES = ("kernels.c", "products.c", "kernels_of.h")
+_SOURCES = ("kernels.c", "beams.c", "products.c", "kernels_of.h")
 # The first of these that the compiler takes; if it takes none, the same without the products. Threads are shared with
 # PyTorch where both use the same OpenMP.
 _FLAGS = ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
@@ -38,7 +38,7 @@ def built() -> Path:
         return library
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / "kernels.so"
-        for names, extras in product((["kernels.c", "products.c"], ["kernels.c"]), _EXTRAS):
+        for names, extras in product((["kernels.c", "beams.c", "products.c"], ["kernels.c", "beams.c"]), _EXTRAS):
             files = [str(_HERE / name) for name in names]
             command = [compiler, *_FLAGS, *extras, *files, "-o", str(made), "-lm"]
             done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)

@@ -356,4 +356,26 @@ void multiply_bytes(int64_t R, int64_t I, int64_t O, const float *restrict x, co
   free(steps);
   free(row_bytes);
 }
+
+/* The steps of a GRU (T,B,H), each the product with the recurrent matrix and what follows it (kernels_of.h). Element
+ * (b, t) of the inputs' products begins at inputs + apart_b b + apart_t t; `projected` is room for (B,3H). */
+void gru_next_f32(int64_t B, int64_t H, int64_t apart, const float *inputs, const float *projected, const float *before,
+                  float *after);
+
+void gru_steps(int64_t T, int64_t B, int64_t H, int64_t apart_b, int64_t apart_t, const float *inputs,
+               const float *before, const float *panels, const float *bias, float *projected, float *states) {
+  for (int64_t t = 0; t < T; t++, before = states, states += B * H) {
+    multiply(B, H, 3 * H, before, panels, bias, projected);
+    gru_next_f32(B, H, apart_b, inputs + apart_t * t, projected, before, states);
+  }
+}
+
+void gru_steps_of_bytes(int64_t T, int64_t B, int64_t H, int64_t apart_b, int64_t apart_t, const float *inputs,
+                        const float *before, const int8_t *panels, const int32_t *centre, const float *scale,
+                        const float *bias, float *projected, float *states) {
+  for (int64_t t = 0; t < T; t++, before = states, states += B * H) {
+    multiply_bytes(B, H, 3 * H, before, panels, centre, scale, bias, projected);
+    gru_next_f32(B, H, apart_b, inputs + apart_t * t, projected, before, states);
+  }
+}
 #endif

@@ -6,6 +6,7 @@ Letters: R rows, I inputs, O outputs, N panels, P outputs of a panel.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +25,9 @@ class Products:
         self._multiply_each = library.multiply_each
         self._multiply_each.argtypes = [_N] * 6 + [_P] + [_N] * 3 + [_P] + [_N] * 3 + [_P]
         self._multiply_each.restype = None
+        self._gru_steps, self._gru_steps_of_bytes = library.gru_steps, library.gru_steps_of_bytes
+        self._gru_steps.argtypes, self._gru_steps.restype = [_N] * 5 + [_P] * 6, None
+        self._gru_steps_of_bytes.argtypes, self._gru_steps_of_bytes.restype = [_N] * 5 + [_P] * 8, None
 
     @classmethod
     def of(cls, library: ctypes.CDLL) -> Products | None:
@@ -86,3 +90,27 @@ class Products:
         apart = w_BNIO.stride(3 if transposed else 2)
         self._multiply_each(B, N, R, I, y_BNRO.shape[3], transposed, *x, *w, apart, y_BNRO.data_ptr())
         return y_BNRO
+
+    def gru_steps(self, inputs_BTG: Tensor, first_BH: Tensor, panels_NIP: Tensor, bias_G: Tensor | None) -> Tensor:
+        """All steps of a GRU (B,T,H), from its inputs' products and the recurrent matrix."""
+        bias = None if bias_G is None else bias_G.data_ptr()
+        return _steps(self._gru_steps, inputs_BTG, first_BH, panels_NIP.data_ptr(), bias)
+
+    def gru_steps_of_bytes(
+        self, inputs_BTG: Tensor, first_BH: Tensor, laid_out: tuple[Tensor, Tensor], scale_G: Tensor, bias_G: Tensor
+    ) -> Tensor:
+        """The same with a matrix of bytes."""
+        matrix = map(Tensor.data_ptr, (*laid_out, scale_G, bias_G))
+        return _steps(self._gru_steps_of_bytes, inputs_BTG, first_BH, *matrix)
+
+
+def _steps(function: Callable[..., None], inputs_BTG: Tensor, first_BH: Tensor, *matrix: int | None) -> Tensor:
+    (B, T, G), H = inputs_BTG.shape, first_BH.shape[1]
+    if inputs_BTG.stride(2) != 1:
+        inputs_BTG = inputs_BTG.contiguous()
+    first_BH = first_BH.contiguous()
+    assert inputs_BTG.dtype == first_BH.dtype == torch.float32 and G == 3 * H and len(first_BH) == B
+    projected_BG, states_TBH = torch.empty(B, G), torch.empty(T, B, H)
+    read = (inputs_BTG.data_ptr(), first_BH.data_ptr())
+    function(T, B, H, *inputs_BTG.stride()[:2], *read, *matrix, projected_BG.data_ptr(), states_TBH.data_ptr())
+    return states_TBH.transpose(0, 1)
