@@ -1,7 +1,7 @@
 """Search: which target sentence does the model find most probable?
 
 Letters: B sentences still being translated, K beam size (slots per sentence), R rows (the open slots), C the best next
-tokens of a row (as many as the beam has slots), U steps so far.
+tokens of a row (as many as the beam has slots), U steps so far. What happens to the slots is in beam.py.
 
 The search talks to three things: `start` (read the source), `step` (the best next tokens and their log-probabilities)
 and `select` on the state. It knows no torch module, so a fake with a known answer can test it. How a model finds its
