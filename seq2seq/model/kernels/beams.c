@@ -77,7 +77,7 @@ void extend_beams(int64_t B, int64_t K, int64_t C, int64_t R, int64_t U, int64_t
         const int64_t old = first + from[k];
         parent[to] = from[k], new_total[to] = sum[k], new_closed[to] = ended[k];
         new_length[to] = length[old] + !closed[first + k];
-        memcpy(new_tokens + to * (U + 1), tokens + old * U, U * sizeof *tokens);
+        if (U) memcpy(new_tokens + to * (U + 1), tokens + old * U, U * sizeof *tokens);
         new_tokens[to * (U + 1) + U] = word[k];
         to++;
       }
