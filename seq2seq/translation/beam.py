@@ -34,6 +34,11 @@ class SearchSettings:
         """How many hypotheses of a sentence are held at once."""
         return max(self.beam_size, self.n_best)
 
+    @property
+    def greedy(self) -> bool:
+        """Whether one hypothesis is all there is: nothing is ever waited for."""
+        return self.slots == 1
+
 
 @dataclass
 class Beam:
@@ -85,13 +90,12 @@ def extended(
     if beams is None:
         longer, parent_BK = _extend(beam, *_in_slots(answer_RC, token_RC, places, len(beam.number_B)), settings.eos)
         return longer, parent_BK, _is_done(longer, step, settings)
-    greedy = settings.beam_size == 1 and settings.n_best == 1
     total_BK, length_BK, closed_BK, tokens_BKU, parent_BK, done_B = beams.extend(
         (beam.total_BK, beam.length_BK, beam.closed_BK, beam.tokens_BKU),
         (answer_RC, token_RC),
         places.place_r,
         beam.limit_B,
-        *(settings.eos, settings.n_best, greedy, step, settings.length_penalty),
+        *(settings.eos, settings.n_best, settings.greedy, step, settings.length_penalty),
     )
     longer = Beam(beam.number_B, beam.limit_B, total_BK, length_BK, closed_BK, tokens_BKU, beam.collected_B)
     return longer, parent_BK, done_B
@@ -167,7 +171,7 @@ def _extend(beam: Beam, log_probability_RC: Tensor, token_RC: Tensor, eos: int) 
 def _is_done(beam: Beam, step: int, settings: SearchSettings) -> Tensor:
     all_closed_B = (beam.closed_BK | (beam.total_BK == -torch.inf)).all(dim=1)
     at_limit_B = beam.limit_B <= step
-    if settings.beam_size == 1 and settings.n_best == 1:
+    if settings.greedy:
         return all_closed_B | at_limit_B
     # The best an open slot can still reach: it loses nothing more and is divided by the longest length allowed.
     longest_B1 = beam.limit_B.unsqueeze(1)

@@ -163,14 +163,18 @@ def kernels_for(device: torch.device, dtype: torch.dtype) -> Kernels | None:
 
 def products_for(device: torch.device, dtype: torch.dtype) -> Products | None:
     """Products with matrices that are laid out, if they are there for such numbers on such a device."""
-    kernels = load() if device.type == "cpu" and dtype == torch.float32 else None
+    kernels = _in_fp32(device, dtype)
     return None if kernels is None else kernels.products
 
 
 def beams_for(device: torch.device, dtype: torch.dtype, slots: int) -> Beams | None:
     """What keeps hypotheses between two steps, if it is there for so many of a sentence on such a device."""
-    kernels = load() if device.type == "cpu" and dtype == torch.float32 else None
+    kernels = _in_fp32(device, dtype)
     return None if kernels is None or slots > kernels.beams.most_slots else kernels.beams
+
+
+def _in_fp32(device: torch.device, dtype: torch.dtype) -> Kernels | None:
+    return load() if device.type == "cpu" and dtype == torch.float32 else None
 
 
 @functools.cache
