@@ -43,8 +43,7 @@ settle_threads()  # as the command itself does; it must come before torch
 
 import numpy as np
 import torch
-from matrix_products import Products, rates, timed
-from numpy.typing import NDArray
+from matrix_products import Products, rates
 
 from seq2seq.config.schema import ModelConfig, TokenizerConfig, TrainingConfig
 from seq2seq.corpus.batches import BatchSampler, collate, collate_sources
@@ -54,10 +53,12 @@ from seq2seq.corpus.tokenizer import Tokenizer
 from seq2seq.model.compact import compact, computes_in_int8
 from seq2seq.model.device import choose_device, choose_precision, keep_freed_memory, precision_context
 from seq2seq.model.translation_model import TranslationModel, build_model
-from seq2seq.training.gradients import Gradients
-from seq2seq.training.optimizer import build_optimizer
+from seq2seq.training.gradients import Indices
+from seq2seq.training.progress import Progress
 from seq2seq.training.team import ALONE
+from seq2seq.training.timing import timed
 from seq2seq.training.trainer import peak_memory_mb
+from seq2seq.training.updates import Updates
 from seq2seq.translation.beam import SearchSettings
 from seq2seq.translation.search import search
 from seq2seq.translation.translator import Translator
@@ -67,7 +68,6 @@ PARTS = ("training", "translation", "preparation", "start")
 SMOOTHING = 0.1
 SENTENCES = 1000  # lengths like those of Multi30k: 8 to 24 pieces
 Row = dict[str, Any]
-Indices = NDArray[np.int64]
 
 
 def main() -> int:
@@ -236,14 +236,12 @@ def updating(
     model: TranslationModel, corpus: EncodedCorpus, precision: str, device: torch.device
 ) -> Callable[[Indices, list[Indices]], None]:
     """What the trainer does in an update: forward, backward, clipping, Adam."""
-    optimizer = build_optimizer(model, TrainingConfig())
-    chosen = choose_precision(precision, device)
-    gradients = Gradients(model, corpus, SMOOTHING, device, chosen, ALONE, print)
+    settings, chosen = TrainingConfig(), choose_precision(precision, device)
+    updates = Updates.configured(settings, model, corpus, device, chosen, ALONE, print, print)
+    progress = Progress(loss_scale=updates.first_scale)
 
     def work(indices: Indices, following: list[Indices]) -> None:
-        gradients.compute([indices], following)
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        updates.make(progress, settings.learning_rate, [indices], following)
 
     return work
 

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from seq2seq.model.device import lacks_bf16
 from seq2seq.model.kernels import products_for
 from seq2seq.model.packed import can_pack
+from seq2seq.training.timing import timed
 
 BYTES = torch.int8
 # A matrix that is used again and again competes for the cache with all others of the model: so many numbers.
@@ -41,6 +42,8 @@ class Products(TorchDispatchMode):
                 multiply=self._seen(ours.multiply),
                 multiply_bytes=self._seen(ours.multiply_bytes, BYTES),
                 multiply_each=self._seen_each(ours.multiply_each),
+                gru_steps=self._seen_steps(ours.gru_steps, torch.float32),
+                gru_steps_of_bytes=self._seen_steps(ours.gru_steps_of_bytes, BYTES),
             )
         return super().__enter__()
 
@@ -48,7 +51,7 @@ class Products(TorchDispatchMode):
         super().__exit__(*how)
         ours = products_for(torch.device("cpu"), torch.float32)
         if ours is not None:
-            del ours.multiply, ours.multiply_bytes, ours.multiply_each
+            del ours.multiply, ours.multiply_bytes, ours.multiply_each, ours.gru_steps, ours.gru_steps_of_bytes
 
     def _seen(self, product: Any, dtype: Any = torch.float32) -> Any:
         def counted(x: Any, *others: Any) -> Any:
@@ -65,6 +68,14 @@ class Products(TorchDispatchMode):
             inner = (O, 1) if w.stride(3) == 1 else (1, I)
             self._add(((B * N, R, I), (R * I, I, 1), x.dtype), ((B * N, I, O), (I * O, *inner), w.dtype))
             return product(x, w)
+
+        return counted
+
+    def _seen_steps(self, steps: Any, dtype: Any) -> Any:
+        def counted(inputs: Any, state: Any, *others: Any) -> Any:
+            for _ in range(inputs.shape[1]):
+                self._add_layer(state, inputs.shape[2], state.shape[1], dtype)
+            return steps(inputs, state, *others)
 
         return counted
 
@@ -138,16 +149,6 @@ def made_like(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtyp
     dtype = torch.bfloat16 if dtype == BYTES else dtype
     made = torch.empty_strided(shape, stride, dtype=dtype, device=device)
     return made.copy_(torch.randn(shape, device=device).to(dtype))
-
-
-def timed(work: Callable[[], object], device: torch.device) -> float:
-    """Seconds of a piece of work, waiting for a GPU to be done with it."""
-    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
-    wait()
-    began = time.perf_counter()
-    work()
-    wait()
-    return time.perf_counter() - began
 
 
 def rates(rows: int, inputs: int, outputs: int, device: torch.device) -> dict[str, float]:

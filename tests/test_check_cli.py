@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copy
 
@@ -107,3 +108,26 @@ def test_a_corpus_that_was_not_fetched_yet_is_named_with_its_command(
 
 def test_the_corpora_that_can_be_fetched_are_those_of_the_download() -> None:
     assert PUBLIC == NAMES
+
+
+def test_the_expected_time_is_that_of_the_updates(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two epochs of seven updates, each as long as the clock of this test says."""
+    from seq2seq.training import timing
+
+    def two_seconds(work: Callable[[], object], _device: object) -> float:
+        work()
+        return 2.0
+
+    monkeypatch.setattr(timing, "timed", two_seconds)
+    before = sorted(tiny.rglob("*"))
+    for setting, time in (
+        ("training.epochs=2", "28 seconds"),
+        ("training.epochs=100", "23 minutes"),
+        ("training.epochs=1000", "3.9 hours"),
+        ("training.accumulate=3", "12 seconds"),
+        ("training.max_steps=5", "10 seconds"),
+    ):
+        done = in_process("check", tiny / "tiny.yaml", "--time", "--set", setting)
+        assert (done.status, done.err) == (0, "")
+        assert rows(done.out)["expected time"] == f"about {time} (2,000 ms an update), validations not counted"
+    assert sorted(tiny.rglob("*")) == before

@@ -8,13 +8,17 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
+
     from seq2seq.config.schema import Config
+    from seq2seq.corpus.batches import BatchSampler
     from seq2seq.training.prepare import Prepared
 
 SUMMARY = "Reads a config and its corpora, trains nothing: counts, parameters, expected memory."
 EXAMPLES = """
 seq2seq check configs/multi30k_en_de.yaml
 seq2seq check my.yaml --set model.hidden_size=1024
+seq2seq check my.yaml --time
 """
 
 _MIB = 2**20
@@ -25,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", help="a YAML file")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting, such as training.epochs=1"
+    )
+    parser.add_argument(
+        "--time", action="store_true", help="make some updates as well, to say how long training would take here"
     )
 
 
@@ -48,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
     warnings, errors = quick_warnings(config.data, [args.config, *settings])
     for message in [*prepared.messages, *warnings]:
         print(message)
-    rows = [*_corpus_rows(config, prepared), *_model_rows(config, prepared), ("device", str(device))]
+    sampler = _sampler(config, prepared)
+    rows = [*_corpus_rows(config, prepared, sampler), *_model_rows(config, prepared), ("device", str(device))]
+    if args.time:
+        rows.append(("expected time", _expected_time(config, prepared, sampler, device)))
     for name, value in rows:
         print(f"  {name:<18} {value}")
     if errors:
@@ -61,19 +71,23 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _corpus_rows(config: Config, prepared: Prepared) -> list[tuple[str, str]]:
+def _sampler(config: Config, prepared: Prepared) -> BatchSampler:
     from seq2seq.corpus.batches import BatchSampler
-    from seq2seq.training.prepare import advice
 
     train, settings = prepared.train, config.training
-    sampler = BatchSampler(
+    return BatchSampler(
         train.source.lengths,
         train.target.lengths,
         batch_tokens=settings.batch_tokens,
         seed=config.seed,
         batch_sentences=settings.batch_sentences,
     )
-    batches = sampler.epoch(0)
+
+
+def _corpus_rows(config: Config, prepared: Prepared, sampler: BatchSampler) -> list[tuple[str, str]]:
+    from seq2seq.training.prepare import advice
+
+    train, settings, batches = prepared.train, config.training, sampler.epoch(0)
     updates = -(-len(batches) // settings.accumulate)
     for message in advice(settings, updates * settings.epochs):
         print(message)
@@ -130,3 +144,27 @@ def _expected_memory(config: Config, prepared: Prepared, parameters: int) -> str
         f"about {total / _MIB:,.0f} MiB beside PyTorch itself: {state / _MIB:,.0f} weights and optimizer, "
         f"{activations / _MIB:,.0f} activations, {corpus / _MIB:,.0f} corpus"
     )
+
+
+def _expected_time(config: Config, prepared: Prepared, sampler: BatchSampler, device: torch.device) -> str:
+    """Of the updates alone, from the pace of some of them on this machine as busy as it is."""
+    import torch
+
+    from seq2seq.training.timing import seconds_an_update
+
+    settings, batches = config.training, sampler.epoch(0)
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    pace = seconds_an_update(config, prepared, batches, device)
+    updates = -(-len(batches) // settings.accumulate) * settings.epochs
+    if settings.max_steps is not None:
+        updates = min(updates, settings.max_steps)
+    beside = "validations and minimum risk training" if settings.risk_epochs else "validations"
+    return f"about {_in_words(updates * pace)} ({1000 * pace:,.0f} ms an update), {beside} not counted"
+
+
+def _in_words(seconds: float) -> str:
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:,.0f} seconds"

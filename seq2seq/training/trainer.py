@@ -23,13 +23,11 @@ from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.corpus.sampling import SampledCorpus
 from seq2seq.errors import CheckpointError
 from seq2seq.model.device import fast_products
-from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.runs import Checkpoint, RunFolder
 from seq2seq.training.averaging import build_averaging
 from seq2seq.training.candidates import CandidateSearch
-from seq2seq.training.gradients import Gradients
-from seq2seq.training.optimizer import Schedule, build_optimizer, optimizer_tensors, restore_optimizer
+from seq2seq.training.optimizer import Schedule, optimizer_tensors, restore_optimizer
 from seq2seq.training.progress import Listener, Progress, Summary, gathered_states, restore_random_states
 from seq2seq.training.team import ALONE, Team
 from seq2seq.training.updates import Updates, finite
@@ -85,20 +83,11 @@ class Trainer:
         self.sampled = sampled
         if self.team.rank:  # the first one's generator is where the making of the weights has left it
             torch.manual_seed(setup.seed + 7919 * self.team.rank)
-        self.optimizer = build_optimizer(model, settings)
         self.averaging = build_averaging(model, settings)
         self.sampler = self._sampler(train)
-        gradients = Gradients(
-            model,
-            train,
-            settings.label_smoothing,
-            setup.device,
-            setup.precision,
-            self.team,
-            self._said_of_update,
-            Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop),
-        )
-        self._updates = Updates(settings, model, self.optimizer, gradients, listener.said)
+        place = (setup.device, setup.precision, self.team)
+        self._updates = Updates.configured(settings, model, train, *place, listener.said, self._said_of_update)
+        self.optimizer = self._updates.optimizer
         self.progress = Progress(
             loss_scale=self._updates.first_scale, chosen_by=settings.choose_by, judged_on=setup.judge
         )

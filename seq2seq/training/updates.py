@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from seq2seq.corpus.encoded import EncodedCorpus
 from seq2seq.errors import TrainingError
+from seq2seq.model.regularisation import Regularisation
 from seq2seq.model.translation_model import TranslationModel
 from seq2seq.training.gradients import Gradients, Indices, wide
-from seq2seq.training.optimizer import HIGHEST_RATE
+from seq2seq.training.optimizer import HIGHEST_RATE, build_optimizer
 from seq2seq.training.progress import Progress
+from seq2seq.training.team import Team
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import TrainingConfig
@@ -82,6 +85,24 @@ class Updates:
         self._waits = device.type != "cuda"
         self._pending: Outcome | None = None
         self._said = said
+
+    @classmethod
+    def configured(
+        cls,
+        settings: TrainingConfig,
+        model: TranslationModel,
+        corpus: EncodedCorpus,
+        device: torch.device,
+        precision: torch.dtype,
+        team: Team,
+        said: Callable[[str], None],
+        said_of_memory: Callable[[str], None],
+    ) -> Updates:
+        """The updates of a model that are asked for, on the pairs of a corpus."""
+        harder = Regularisation(settings.source_word_dropout, settings.target_word_dropout, settings.r_drop)
+        place = (device, precision, team)
+        gradients = Gradients(model, corpus, settings.label_smoothing, *place, said_of_memory, harder)
+        return cls(settings, model, build_optimizer(model, settings), gradients, said)
 
     def make(self, progress: Progress, rate: float, group: Sequence[Indices], following: Sequence[Indices]) -> int:
         """One update from one or more batches: the mean gradient over all their real target tokens, which it returns.
