@@ -98,6 +98,9 @@ class RunFolder:
             raise RunError(f"{path} is a file, and a run needs a folder; choose another --run.")
         if run.holds_run() and not overwrite:
             run._refuse_to_replace()
+        if run.holds_run():  # one that another process works on is refused now, before any work is done
+            run.lock()
+            run.release()
         if path.is_dir() and not run.holds_run():
             # A config.yaml on its own is a person's: a run writes its tokenizer first.
             strangers = sorted(

@@ -347,6 +347,13 @@ def test_attend_prints_what_translate_prints_and_writes_the_page(trained: Path, 
     assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_no_sentence_makes_no_page(trained: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("of before", encoding="utf-8")
+    in_process("attend", trained, "--output", page, stdin=b"").refused("no sentence", str(page))
+    assert page.read_text(encoding="utf-8") == "of before"
+
+
 def test_json_and_links_have_a_line_for_each_line(trained: Path) -> None:
     lines = b"The dog sees 3 red boats.\n\nThe fox hears 11 new books.\n"
     told = [json.loads(line) for line in in_process("attend", trained, "--json", stdin=lines).out.splitlines()]

@@ -110,24 +110,41 @@ def test_the_corpora_that_can_be_fetched_are_those_of_the_download() -> None:
     assert PUBLIC == NAMES
 
 
-def test_the_expected_time_is_that_of_the_updates(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two epochs of seven updates, each as long as the clock of this test says."""
+def test_the_expected_time_is_that_of_the_batches(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two epochs of seven updates, in which every batch takes as long as the clock of this test says."""
     from seq2seq.training import timing
+
+    made = []
 
     def two_seconds(work: Callable[[], object], _device: object) -> float:
         work()
+        made.append(work)
         return 2.0
 
     monkeypatch.setattr(timing, "timed", two_seconds)
     before = sorted(tiny.rglob("*"))
-    for setting, time in (
-        ("training.epochs=2", "28 seconds"),
-        ("training.epochs=100", "23 minutes"),
-        ("training.epochs=1000", "3.9 hours"),
-        ("training.accumulate=3", "12 seconds"),
-        ("training.max_steps=5", "10 seconds"),
+    for setting, count, time in (
+        ("training.epochs=2", "14", "28 seconds (2,000 ms a batch), validations not counted"),
+        ("training.epochs=100", "700", "23 minutes (2,000 ms a batch), validations not counted"),
+        ("training.epochs=1000", "7,000", "3.9 hours (2,000 ms a batch), validations not counted"),
+        ("training.accumulate=3", "6", "28 seconds (2,000 ms a batch), validations not counted"),
+        ("training.max_steps=5", "5", "10 seconds (2,000 ms a batch), validations not counted"),
+        (
+            "training.risk_epochs=1",
+            "21",
+            "28 seconds (2,000 ms a batch), validations and minimum risk training not counted",
+        ),
+        (
+            "training.max_minutes=0.25",
+            "14",
+            "28 seconds (2,000 ms a batch), validations not counted; training.max_minutes ends it after 0.25",
+        ),
     ):
         done = in_process("check", tiny / "tiny.yaml", "--time", "--set", setting)
         assert (done.status, done.err) == (0, "")
-        assert rows(done.out)["expected time"] == f"about {time} (2,000 ms an update), validations not counted"
+        table = rows(done.out)
+        assert table["updates an epoch"].split(", about ")[1] == f"{count} in all"
+        assert table["expected time"] == f"about {time}"
+        assert len(made) <= 3 + 10 // 2  # batches, and no more where they take long
+        made.clear()
     assert sorted(tiny.rglob("*")) == before

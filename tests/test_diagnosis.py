@@ -162,6 +162,11 @@ def test_the_record_tells_a_training_that_ended_too_early_from_one_that_went_on_
     assert early is not None
     assert (early.still_gaining, early.lowest_at, early.last_loss) == (10.0, 30, 1.5)
     assert causes(of(TARGETS), record=early) == ["training.max_minutes"]
+    hardly = training_record(events([6.9, 6.1, 5.5], [0.7, 1.5, 1.1], "max_steps"))
+    assert causes(of(TARGETS), record=hardly) == ["training.max_steps"]  # its BLEU says nothing yet, its loss does
+    stopped = training_record(events([6.9, 6.1, 5.5], [0.7, 1.5, 1.1], "stopped"))
+    [cause] = likely_causes(Known(of(TARGETS), record=stopped))
+    assert (cause.setting, "--resume" in cause.advice, "0.60 nats" in cause.what) == (None, True, True)
     late = training_record(events([3.0, 1.5, 2.0], [5.0, 25.0, 25.0]))
     assert causes(of(TARGETS), record=late) == ["model.dropout"]
     fine = training_record(events([3.0, 1.5, 1.49], [5.0, 25.0, 25.1]))
@@ -219,7 +224,7 @@ def test_a_model_without_attention_wants_it_and_weak_long_sentences_want_longer_
 
 
 def test_the_likeliest_cause_stands_first_and_there_are_three_at_most() -> None:
-    record = TrainingRecord("patience", 1.0, 2.0, 99.0, 5, 9)
+    record = TrainingRecord("patience", 1.0, 2.0, 99.0, 0.0, 5, 9)
     found = likely_causes(Known(of([line.lower()[:-9] for line in TARGETS]), beam_size=1, record=record))
     assert found[0].setting == "training.patience"
     assert len(found) == MOST_CAUSES

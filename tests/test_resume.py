@@ -239,3 +239,30 @@ def test_a_resume_without_its_last_checkpoint_says_what_to_do(tiny: Path, traine
     shutil.rmtree(tiny / "run" / "last")
     done = in_process("train", "--run", tiny / "run", "--resume")
     done.refused(str(tiny / "run" / "last"), "Restore it", "--overwrite")
+
+
+def test_a_resume_looks_at_the_best_and_goes_on_without_one(tiny: Path, trained: Path) -> None:
+    shutil.copytree(trained, tiny / "run")
+    best = tiny / "run" / "best"
+    (best / "weights.safetensors").unlink()
+    more = ("--resume", "--set", "training.epochs=3")
+    in_process("train", tiny / "tiny.yaml", *more).refused(str(best), "Restore it", "remove")
+    shutil.rmtree(best)
+    done = in_process("train", tiny / "tiny.yaml", *more)
+    assert (done.status, done.err) == (0, "")
+    assert "the best checkpoint is gone" in done.out
+    assert told(tiny / "run")[-1]["best_step"] == 21
+    assert in_process("translate", tiny / "run", stdin=b"the dog").status == 0
+
+
+@pytest.mark.parametrize("setting", ["training.max_steps=9", "training.epochs=2", "training.epochs=1"])
+def test_a_resume_that_has_nothing_to_do_says_so(tiny: Path, trained: Path, setting: str) -> None:
+    shutil.copytree(trained, tiny / "run")
+    done = in_process("train", "--run", tiny / "run", "--resume", "--set", "training.epochs=4", "--set", setting)
+    assert (done.status, done.err) == (0, "")
+    assert f"nothing is left to train: {setting} is reached at step 14; raise it" in done.out
+    done = in_process(
+        "train", "--run", tiny / "run", "--resume", "--set", "training.epochs=3", "--set", "training.max_steps=null"
+    )
+    assert "nothing is left" not in done.out
+    assert "all epochs done" in done.out

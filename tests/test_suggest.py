@@ -86,10 +86,26 @@ def test_languages_that_nothing_tells_are_asked_for(tmp_path: Path) -> None:
     in_process("suggest", path).refused("--source-language")
     in_process("suggest", path, "--source-language", "en").refused("--target-language")
     in_process("suggest", path, "--source-language", "en", "--target-language", "!").refused("target_language")
-    done = in_process("suggest", path, "--source-language", "en", "--target-language", "no", "--columns", "2", "1")
+    done = in_process("suggest", path, "--source-language", "en", "--target-language", "no", "--columns", "2,1")
     config = parse_config(done.out, "the suggestion")
     assert config.data.target_language == "no"
     assert config.data.train[0].columns == (2, 1)
+
+
+def test_sides_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
+    pairs = [(english, f"\u72d7{number}\u732b") for number, (english, _) in enumerate(numbered_pairs())]
+    path = table(tmp_path / "pairs.tsv", pairs)
+    languages = ("--source-language", "zh", "--target-language", "en")
+    in_process("suggest", path, *languages).refused("Latin", "CJK", "--columns")
+    assert in_process("suggest", path, *languages, "--columns", "2,1").status == 0
+    files = [write_lines(tmp_path / f"train.{side}", [pair[side == "b"] for pair in pairs]) for side in "ab"]
+    in_process("suggest", *files, *languages).refused("the other way round")
+    # Either side may be as it should be, and languages whose script is not known say nothing.
+    for other in (
+        ("--source-language", "de", "--target-language", "en"),
+        ("--source-language", "zh", "--target-language", "xx"),
+    ):
+        assert in_process("suggest", path, *other).status == 0
 
 
 def test_two_scripts_share_a_vocabulary_where_no_size_suits_both(tmp_path: Path) -> None:
@@ -141,7 +157,7 @@ def test_what_is_in_the_way_or_missing_is_said(base_corpus: Path) -> None:
     in_process("suggest", base_corpus / "none.en", files[1]).refused("none.en")
     in_process("suggest", *files, base_corpus / "val.en").refused("3 were given")
     in_process("suggest", files[0], base_corpus / "val.de").refused("160 lines", "20")
-    in_process("suggest", files[0], "--columns", "1", "1").refused("--columns 1 1")
+    in_process("suggest", files[0], "--columns", "1,1").refused("--columns", "'1,1'", "1,2")
     in_process("suggest", files[0]).refused("train.en is the only file", "no tab", "the other language as well")
     few = write_lines(base_corpus / "few.en", ["one"] * 3), write_lines(base_corpus / "few.de", ["eins"] * 3)
     in_process("suggest", *few).refused("3 pairs are too few", "20")

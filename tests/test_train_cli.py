@@ -331,6 +331,15 @@ def test_overwriting_begins_anew_and_spares_what_is_not_ours(tiny: Path, trained
     assert "step 14" not in (tiny / "run" / "train.log").read_text(encoding="utf-8")
 
 
+def test_what_a_limit_leaves_out_is_said(tiny: Path) -> None:
+    more = ("--set", "training.max_steps=5", "--set", "training.risk_epochs=1", "--set", "training.validate_every=50")
+    done = in_process("train", tiny / "tiny.yaml", *more)
+    assert (done.status, done.err) == (0, "")
+    assert "about 5 updates on" in done.out
+    assert "minimum risk training (training.risk_epochs) has not begun: training.max_steps came first" in done.out
+    assert "step 5  end: max_steps, no best yet" in done.out
+
+
 @pytest.mark.parametrize("name", ["thesis.tex", "config.yaml"])
 @pytest.mark.parametrize("more", [(), ("--overwrite",)])
 def test_a_folder_of_other_things_is_refused_and_unharmed(tiny: Path, name: str, more: tuple[str, ...]) -> None:
@@ -348,7 +357,8 @@ def test_two_processes_cannot_use_one_run_folder(tiny: Path, trained: Path) -> N
     holder.lock()
     before = contents(tiny / "run")
     for how in ("--resume", "--overwrite"):
-        in_process("train", tiny / "tiny.yaml", how).refused("in use", str(tiny / "run"))
+        done = in_process("train", tiny / "tiny.yaml", how).refused("in use", str(tiny / "run"))
+        assert done.out == ""  # before any work is done
     assert contents(tiny / "run") == before
     # Reading is free.
     assert in_process("translate", tiny / "run", tiny / "test.en").status == 0

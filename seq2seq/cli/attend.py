@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Translates everything that comes in and writes what was asked for; without --json and the like it prints the
     translations, as `translate` does."""
+    from seq2seq.errors import CorpusError
     from seq2seq.runs import RunFolder, run_of
 
     folder, _ = run_of(Path(args.run_folder))
@@ -90,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
             kept.append(sentence)
     for note in sorted(notes):
         print(f"seq2seq: {note}", file=sys.stderr)
+    if page is not None and not kept:
+        raise CorpusError(f"There is no sentence in {args.file or 'standard input'}, so {page} was not written.")
     if page is not None:
         _write_page(Path(page), kept, _about(folder, config), args.units)
     return 0

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from seq2seq.config.schema import Config
     from seq2seq.corpus.batches import BatchSampler
+    from seq2seq.training.optimizer import Schedule
     from seq2seq.training.prepare import Prepared
 
 SUMMARY = "Reads a config and its corpora, trains nothing: counts, parameters, expected memory."
@@ -84,12 +85,21 @@ def _sampler(config: Config, prepared: Prepared) -> BatchSampler:
     )
 
 
+def _schedule(config: Config, batches: int) -> Schedule:
+    """Of a training whose epochs have so many batches."""
+    from seq2seq.training.optimizer import Schedule
+
+    settings = config.training
+    updates = -(-batches // settings.accumulate)
+    return Schedule(settings, settings.epochs * updates, settings.risk_epochs * updates)
+
+
 def _corpus_rows(config: Config, prepared: Prepared, sampler: BatchSampler) -> list[tuple[str, str]]:
     from seq2seq.training.prepare import advice
 
     train, settings, batches = prepared.train, config.training, sampler.epoch(0)
-    updates = -(-len(batches) // settings.accumulate)
-    for message in advice(settings, updates * settings.epochs):
+    schedule = _schedule(config, len(batches))
+    for message in advice(settings, schedule.total_updates):
         print(message)
     rows = [
         ("training pairs", f"{len(train):,}"),
@@ -100,7 +110,10 @@ def _corpus_rows(config: Config, prepared: Prepared, sampler: BatchSampler) -> l
     lengths = f"{len(train.source.ids) / len(train):.1f} source, {len(train.target.ids) / len(train):.1f} target"
     rows += [
         ("mean pieces", lengths),
-        ("updates an epoch", f"{updates:,}, about {updates * (settings.epochs + settings.risk_epochs):,} in all"),
+        (
+            "updates an epoch",
+            f"{schedule.total_updates // settings.epochs:,}, about {sum(schedule.planned()):,} in all",
+        ),
         ("real tokens", f"{sampler.real_share(batches):.1%} of batch positions"),
     ]
     return rows
@@ -150,21 +163,24 @@ def _expected_time(config: Config, prepared: Prepared, sampler: BatchSampler, de
     """Of the updates alone, from the pace of some of them on this machine as busy as it is."""
     import torch
 
-    from seq2seq.training.timing import seconds_an_update
+    from seq2seq.training.timing import seconds_a_batch
 
     settings, batches = config.training, sampler.epoch(0)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    pace = seconds_an_update(config, prepared, batches, device)
-    updates = -(-len(batches) // settings.accumulate) * settings.epochs
-    if settings.max_steps is not None:
-        updates = min(updates, settings.max_steps)
-    beside = "validations and minimum risk training" if settings.risk_epochs else "validations"
-    return f"about {_in_words(updates * pace)} ({1000 * pace:,.0f} ms an update), {beside} not counted"
+    pace = seconds_a_batch(config, prepared, batches, device)
+    updates, of_risk = _schedule(config, len(batches)).planned()
+    # An epoch's last update may have fewer batches.
+    seconds = pace * min(updates * settings.accumulate, len(batches) * settings.epochs)
+    beside = "validations and minimum risk training" if of_risk else "validations"
+    words = f"about {_in_words(seconds)} ({1000 * pace:,.0f} ms a batch), {beside} not counted"
+    if settings.max_minutes is not None and 60 * settings.max_minutes < seconds:
+        words += f"; training.max_minutes ends it after {settings.max_minutes:g}"
+    return words
 
 
 def _in_words(seconds: float) -> str:
     for size, unit in ((3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}" if seconds < 10 * size else f"{seconds / size:,.0f} {unit}"
-    return f"{seconds:,.0f} seconds"
+    return f"{max(2.0, seconds):,.0f} seconds"

@@ -149,10 +149,10 @@ class Display:
             f"model       {trainer.model.parameter_count():,} parameters; {config.model.decoder.kind} decoder, "
             f"{config.model.attention.kind} attention"
         )
-        schedule = trainer.schedule
-        risky = f" and {schedule.risk_updates:,} of minimum risk training" if schedule.risk_updates else ""
+        updates, of_risk = trainer.schedule.planned()
+        risky = f" and {of_risk:,} of minimum risk training" if of_risk else ""
         self._say(
-            f"training    about {schedule.total_updates:,} updates{risky} on {trainer.setup.device} in {precision}; "
+            f"training    about {updates:,} updates{risky} on {trainer.setup.device} in {precision}; "
             f"run {self.folder.path}"
         )
         if precision == "bf16" and lacks_bf16(trainer.setup.device):
@@ -160,7 +160,7 @@ class Display:
                 "this processor has no products of bfloat16, so that bf16 is many times slower than fp32; leave "
                 "training.precision at auto, or set it to fp32"
             )
-        for message in advice(config.training, schedule.total_updates):
+        for message in advice(config.training, trainer.schedule.total_updates):
             self._say(message)
 
     def summary(self, summary: Summary, folder: RunFolder) -> None:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target-language", type=_language, metavar="CODE", help="such as de (default: the same)")
     parser.add_argument(
-        "--columns", type=_columns, metavar="S,T", help="the columns of a table, counted from 1 (default: 1,2)"
+        "--columns", type=table_columns, metavar="S,T", help="the columns of a table, counted from 1 (default: 1,2)"
     )
     parser.add_argument("--examples", type=_count, default=3, metavar="N", help="lines shown of a finding (default: 3)")
     parser.add_argument(
@@ -75,7 +75,8 @@ def _language(text: str) -> str:
     return text
 
 
-def _columns(text: str) -> tuple[int, int]:
+def table_columns(text: str) -> tuple[int, int]:
+    """1,2 as numbers."""
     found = re.fullmatch("([1-9][0-9]{0,5}),([1-9][0-9]{0,5})", text)
     if found is None or found[1] == found[2]:
         raise argparse.ArgumentTypeError(f"{text!r} is not two different column numbers such as 1,2")

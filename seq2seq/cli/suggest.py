@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from seq2seq.cli.doctor import table_columns
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import PairFiles
@@ -15,6 +18,7 @@ EXAMPLES = """
 seq2seq suggest train.en train.de --output my.yaml
 seq2seq suggest train.en train.de --validation val.en val.de --test test.en test.de --output my.yaml
 seq2seq suggest pairs.tsv --source-language en --target-language zh
+seq2seq suggest pairs.tsv --columns 2,1 --source-language zh --target-language en
 """
 
 _LOOKED_AT = 100  # lines of what should be a table
@@ -32,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source-language", metavar="CODE", help="such as en (default: as the file's name ends)")
     parser.add_argument("--target-language", metavar="CODE", help="such as de")
     parser.add_argument(
-        "--columns", nargs=2, type=int, metavar="N", default=[1, 2], help="of a table: source and target (default: 1 2)"
+        "--columns", type=table_columns, metavar="S,T", default=(1, 2), help="of a table, from 1 (default: 1,2)"
     )
     parser.add_argument(
         "--validation", nargs="+", metavar="FILE", help="files of their own; otherwise a part is split off"
@@ -73,11 +77,11 @@ def run(args: argparse.Namespace) -> int:
         print(text, end="")
         return 0
     write_file(output, text)
-    print(f"Wrote {output}. Next: seq2seq check {output}")
+    print(f"Wrote {output}. Next: seq2seq check {shlex.quote(str(output))} --time")
     return 0
 
 
-def _pair_files(files: list[str], columns: list[int], what: str) -> PairFiles:
+def _pair_files(files: list[str], columns: tuple[int, int], what: str) -> PairFiles:
     from seq2seq.config.schema import PairFiles
     from seq2seq.errors import ConfigError
 
@@ -85,10 +89,8 @@ def _pair_files(files: list[str], columns: list[int], what: str) -> PairFiles:
         raise ConfigError(f"{what} is two files, source and target, or one table; {len(files)} were given.")
     if len(files) == 2:
         return PairFiles(source=files[0], target=files[1])
-    if min(columns) < 1 or columns[0] == columns[1]:
-        raise ConfigError(f"--columns {columns[0]} {columns[1]} are not two different columns, counted from 1.")
     _check_table(files[0])
-    return PairFiles(tsv=files[0], columns=(columns[0], columns[1]))
+    return PairFiles(tsv=files[0], columns=columns)
 
 
 def _check_table(path: str) -> None:

@@ -118,7 +118,7 @@ def nearest_setting(path: KeyPath) -> str | None:
     name, section = _usual_spelling(path[-1]), names_in(path)[:-1]
     siblings = [other[-1] for other in known_settings() if other[:-1] == section]
     by_name = {other[-1]: dotted(other) for other in known_settings()}
-    for candidates, likeness in ((siblings, 0.6), (list(by_name), 0.75), (siblings, 0.5)):
+    for candidates, likeness in ((siblings, 0.6), (list(by_name), 0.75), (siblings, 0.55)):
         if near := difflib.get_close_matches(name, candidates, n=1, cutoff=likeness):
             return dotted((*path[:-1], near[0])) if candidates is siblings else by_name[near[0]]
     return None

@@ -23,6 +23,7 @@ _SHORT, _LONG = 0.95, 1.08  # length of the translations for each of the referen
 _LONG_SENTENCES_LOSE = 0.75  # of the BLEU of all
 _CASE_POINTS = 1.5
 _STILL_GAINING = 1.0  # BLEU
+_STILL_FALLING, _POINTS_A_NAT = 0.1, 25.0  # nats of validation loss, and what one of them is worth at least
 _RISEN = 1.05  # of the lowest validation loss
 _NOTHING = 0.5  # BLEU points; below them nothing is told
 _HOPELESS = 5.0
@@ -109,18 +110,23 @@ def _unknown(known: Known) -> Iterator[Cause]:
 
 def _too_early(known: Known) -> Iterator[Cause]:
     record = known.record
-    if record is None or record.still_gaining is None or record.still_gaining < _STILL_GAINING:
+    if record is None:
         return
+    gaining, falling = record.still_gaining or 0.0, record.still_falling or 0.0
+    if gaining < _STILL_GAINING and falling < _STILL_FALLING:
+        return
+    what = f"added {gaining:.1f} BLEU" if gaining >= _STILL_GAINING else f"lowered the loss by {falling:.2f} nats"
     setting = {"max_minutes": "training.max_minutes", "max_steps": "training.max_steps"}.get(
         record.reason or "", "training.epochs"
     )
     if record.reason == "patience":
         setting = "training.patience"
+    stopped = record.reason == "stopped"
     yield Cause(
-        f"training still improved when it ended: its last third added {record.still_gaining:.1f} BLEU in validation",
-        "train longer",
-        setting,
-        record.still_gaining,
+        f"training still improved when it ended: its last third {what} in validation",
+        "it was stopped: go on with train --resume" if stopped else "train longer",
+        None if stopped else setting,
+        max(gaining, _POINTS_A_NAT * falling),
     )
 
 

@@ -19,6 +19,7 @@ class TrainingRecord:
     best_loss: float | None
     last_loss: float | None
     still_gaining: float | None  # what the last third of the validations has added to the best BLEU, in points
+    still_falling: float | None  # by how much the last third of them has lowered the loss, in nats
     lowest_at: int | None  # step of the lowest validation loss
     last_step: int
 
@@ -31,13 +32,14 @@ def training_record(events: Sequence[Mapping[str, Any]]) -> TrainingRecord | Non
     if min(len(losses), len(scores)) < _FEWEST:
         return None
     ends = [event for event in events if event["event"] == "end"]
-    before = max(scores[: -(len(scores) // 3)])
+    before, loss_before = max(scores[: -(len(scores) // 3)]), min(losses[: -(len(losses) // 3)])[0]
     lowest, lowest_at = min(losses)
     return TrainingRecord(
         reason=str(ends[-1].get("reason")) if ends else None,
         best_loss=lowest,
         last_loss=losses[-1][0],
         still_gaining=max(0.0, max(scores) - before),
+        still_falling=max(0.0, loss_before - lowest),
         lowest_at=lowest_at,
         last_step=losses[-1][1],
     )

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from seq2seq.corpus.pairs import ParallelCorpus
+from seq2seq.diagnosis.characters import scripts_of
 
 if TYPE_CHECKING:
     from seq2seq.config.schema import PairFiles
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # By the first word of a letter's Unicode name.
 _WITHOUT_BLANKS = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 LETTERS_A_WORD = 2
+# How diagnosis/characters.py calls them.
+_TITLES = {"CJK": "Han", "Hiragana": "Kana", "Katakana": "Kana"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,13 @@ class Survey:
     def words(self) -> int:
         """Of the longer side: what there is to learn from."""
         return max(self.source.words, self.target.words)
+
+    def is_exchanged(self, source_language: str, target_language: str) -> bool:
+        """Whether each side is written as the other's language is, and not as its own."""
+        wanted = [{kind.title for kind in scripts_of(one) or ()} for one in (source_language, target_language)]
+        found = [_TITLES.get(side.script, side.script) for side in (self.source, self.target)]
+        own = found[0] in wanted[0] or found[1] in wanted[1]
+        return not own and found[0] in wanted[1] and found[1] in wanted[0]
 
     @property
     def one_script(self) -> bool:

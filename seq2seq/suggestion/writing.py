@@ -64,6 +64,12 @@ def suggest(request: Request, folder: Path | None) -> str:
     if found.different_sources < FEWEST_SOURCES:
         alike = "all the same" if found.different_sources == 1 else f"only {found.different_sources} different ones"
         raise CorpusError(f"The {found.pairs:,} source sentences are {alike}; there is nothing to learn from them.")
+    if found.is_exchanged(request.source_language, request.target_language):
+        how = "give the files the other way round" if request.train.tsv is None else "exchange the numbers of --columns"
+        raise CorpusError(
+            f"The source is written in {found.source.script} and the target in {found.target.script}, which is not "
+            f"{request.source_language} and {request.target_language} but the other way round; {how}, or the languages."
+        )
     recipe = recipe_for(found.words)
     train = _training_part(request, found)
     vocab_size, shared, tokenizer = _vocabulary(train, recipe, shared=found.one_script)

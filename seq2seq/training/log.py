@@ -18,7 +18,8 @@ def line_of(event: Mapping[str, Any]) -> str:
         case "validation":
             return f"step {event['step']}  validation  " + scores_in_words(event)
         case "end":
-            return f"step {event['step']}  end: {event['reason']}, best at step {event['best_step']}"
+            best = f"best at step {event['best_step']}" if event["best_step"] else "no best yet"
+            return f"step {event['step']}  end: {event['reason']}, {best}"
     return f"step {event['step']}  {event['event']}"
 
 

@@ -101,6 +101,12 @@ class Schedule:
         share = min(1.0, step / max(1, self.risk_updates))
         return self.settings.risk_learning_rate * min(1.0, 20 * share) * 0.5 * (1.0 + math.cos(math.pi * share))
 
+    def planned(self) -> tuple[int, int]:
+        """How many updates there will be, and of minimum risk training after them, unless something else ends it."""
+        most = self.settings.max_steps
+        updates = self.total_updates if most is None else min(most, self.total_updates)
+        return updates, self.risk_updates if most is None else min(most - updates, self.risk_updates)
+
     def after_validation(self, better: bool) -> None:
         """Lower the rate on a plateau: `plateau_patience` validations without a better one, then one more."""
         if self.settings.schedule != "plateau":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from seq2seq.config.schema import Config
     from seq2seq.training.prepare import Prepared
 
-# Updates that are made first and not counted: a library prepares itself for what it has not met yet.
-_FIRST = 3
-# So many are counted, or fewer where they take long.
-_COUNTED, _SECONDS = 40, 20.0
+# Batches that come first and are not counted, since a library prepares itself for what it has not met yet, and those
+# that are counted; fewer of either where they take so many seconds.
+_FIRST, _COUNTED = 3, 40
+_SECONDS = 10.0
 
 
 def timed(work: Callable[[], object], device: torch.device) -> float:
@@ -36,25 +37,26 @@ def timed(work: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - began
 
 
-def seconds_an_update(config: Config, prepared: Prepared, batches: Plan, device: torch.device) -> float:
-    """The mean over some of the updates that an epoch of these batches would make."""
+def seconds_a_batch(config: Config, prepared: Prepared, batches: Plan, device: torch.device) -> float:
+    """The mean over some of the batches, each made an update of its own. It takes half a minute, or two batches."""
     settings, tokenizer = config.training, prepared.tokenizer
     model = build_model(config.model, tokenizer.source_size, tokenizer.target_size, seed=config.seed).to(device).train()
     precision = choose_precision(settings.precision, device)
     updates = Updates.configured(
         settings, model, prepared.train, device, precision, ALONE, lambda _: None, lambda _: None
     )
-    progress, seconds, counted = Progress(loss_scale=updates.first_scale), 0.0, 0
-    with fast_products():
-        for number in range(_FIRST + _COUNTED):
-            group, following = (
-                [batches[place % len(batches)] for place in range(first, first + settings.accumulate)]
-                for first in (number * settings.accumulate, (number + 1) * settings.accumulate)
-            )
+    progress, places = Progress(loss_scale=updates.first_scale), itertools.count()
+
+    def mean(most: int) -> float:
+        seconds, count = 0.0, 0
+        while count < most and seconds < _SECONDS:
+            place = next(places)
+            batch, following = batches[place % len(batches)], batches[(place + 1) % len(batches)]
             # A learning rate of zero: what is not learnt takes as long.
-            taken = timed(functools.partial(updates.make, progress, 0.0, group, following), device)
-            if number >= _FIRST:
-                seconds, counted = seconds + taken, counted + 1
-            if seconds > _SECONDS:
-                break
-    return seconds / counted
+            seconds += timed(functools.partial(updates.make, progress, 0.0, [batch], [following]), device)
+            count += 1
+        return seconds / count
+
+    with fast_products():
+        mean(_FIRST)
+        return mean(_COUNTED)

@@ -103,7 +103,7 @@ class Trainer:
     def train(self) -> Summary:
         """Train until one of the limits is reached, patience is used up, or someone asks for an end."""
         self.model.train()
-        self.listener.started(self.progress, self.schedule.total_updates + self.schedule.risk_updates)
+        self.listener.started(self.progress, sum(self.schedule.planned()))
         self._began = time.perf_counter() - self.progress.elapsed_seconds
         self._heard = self._wishes()
         try:
@@ -130,7 +130,7 @@ class Trainer:
         return summary
 
     def _loop(self) -> str:
-        progress = self.progress
+        progress, begun = self.progress, self.progress.step
         if progress.validation_due and not self._validate():
             return "stopped"
         while True:
@@ -139,6 +139,7 @@ class Trainer:
                 self._begin_risk()
                 continue
             if reason:
+                self._say_what_is_left_out(reason, idle=begun > 0 and progress.step == begun)
                 return reason
             group = self._batches[progress.position : progress.position + self._group]
             following = self._batches[progress.position + len(group) : progress.position + len(group) + self._group]
@@ -244,6 +245,22 @@ class Trainer:
         if begun is None and settings.patience is not None and progress.validations_since_best >= settings.patience:
             return "patience"
         return "stopped" if self._heard.stop else None
+
+    def _say_what_is_left_out(self, reason: str, *, idle: bool) -> None:
+        """What someone who asked for more would wonder about."""
+        settings, progress = self.settings, self.progress
+        limit = {
+            "epochs": f"training.epochs={settings.epochs}",
+            "max_steps": f"training.max_steps={settings.max_steps}",
+        }
+        if idle and reason in limit:
+            self.listener.said(
+                f"nothing is left to train: {limit[reason]} is reached at step {progress.step:,}; raise it"
+            )
+        elif reason in ("max_steps", "max_minutes") and settings.risk_epochs and progress.risk_epoch is None:
+            self.listener.said(
+                f"minimum risk training (training.risk_epochs) has not begun: training.{reason} came first"
+            )
 
     # -- one update ---------------------------------------------------------------------------------------------------
 
@@ -376,6 +393,9 @@ class Trainer:
     def _judge_anew(self) -> None:
         """A best score is comparable with others of the same measure on the same validation set only."""
         progress, choose_by = self.progress, self.settings.choose_by
+        if progress.best_scores is not None and not self.run.has("best"):
+            progress.best_score, progress.best_scores, progress.best_step = None, None, 0
+            self.listener.said("the best checkpoint is gone, so the next validation makes a new one")
         if progress.best_scores is not None and progress.judged_on != self.setup.judge:
             progress.best_score = progress.lowest_loss = None
             self.listener.said("the validation set is another one than before, so a new best is looked for")
