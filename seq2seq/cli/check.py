@@ -163,8 +163,10 @@ def _expected_time(config: Config, prepared: Prepared, sampler: BatchSampler, de
     """Of the updates alone, from the pace of some of them on this machine as busy as it is."""
     import torch
 
+    from seq2seq.model.device import keep_freed_memory
     from seq2seq.training.timing import seconds_a_batch
 
+    keep_freed_memory()
     settings, batches = config.training, sampler.epoch(0)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
