@@ -168,23 +168,23 @@ def _last_checkpoint(config: Config, folder: RunFolder) -> tuple[Checkpoint, Tok
 
     check_settings(run_config(folder), config)
     # The last one is the first to be written: where there is a best, a last one must be, or it has been lost.
-    has_best = folder.has("best")
-    if has_best:
-        try:
-            folder.load("best")
-        except CheckpointError as error:
-            raise CheckpointError(
-                f"{error} Restore it from a copy, or remove {folder.path / 'best'}: the next validation then makes a "
-                "new one."
-            ) from None
     if not folder.has("last"):
-        if not has_best:
+        if not folder.has("best"):
             return None, None
         raise CheckpointError(
             f"There is {folder.path / 'best'} and no {folder.path / 'last'}, which a resume goes on from. Restore "
             "it from a copy of the run, or train anew with --overwrite; best still translates."
         )
-    return open_checkpoint(folder, "last", config, with_training=True)
+    opened = open_checkpoint(folder, "last", config, with_training=True)
+    if folder.has("best"):
+        try:
+            open_checkpoint(folder, "best", config)
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"{error} Restore it from a copy, or remove {folder.path / 'best'}: the next validation then makes a "
+                "new one."
+            ) from None
+    return opened
 
 
 def _model(config: Config, prepared: Prepared, checkpoint: Checkpoint | None, run: Path) -> TranslationModel:
